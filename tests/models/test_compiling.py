@@ -37,62 +37,47 @@ def tasks(backbone):
     }
 
 
-LOSSES = ["SparseCategoricalCrossentropy", "BinaryFocalCrossentropy"]
+def logits_of(kind, name):
+    return rf"Write keras\.{kind}\.{name}\(from_logits=True\)"
+
+
+SPARSE, FOCAL = "SparseCategoricalCrossentropy", "BinaryFocalCrossentropy"
+THRESHOLD = r"Write keras\.metrics\.BinaryAccuracy\(threshold=0\.0\)"
+SCORES = r"call scores\(x, y\)"
 METRICS = {
-    "AUC": r"keras\.metrics\.AUC\(from_logits=True\)",
-    "BinaryAccuracy": r"keras\.metrics\.BinaryAccuracy\(threshold=0\.0\)",
-    "SparseCategoricalCrossentropy": r"SparseCategoricalCrossentropy\(from_logits=True\)",
-    "Precision": r"scores\(x, y\)",
+    "AUC": logits_of("metrics", "AUC"),
+    "BinaryAccuracy": THRESHOLD,
+    SPARSE: logits_of("metrics", SPARSE),
+    "Precision": SCORES,
 }
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, name, refused):
-    function = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
-    line = rf"keras\.losses\.{name}\(from_logits=True\)"
-    for loss in (getattr(keras.losses, name)(), name, function, getattr(keras.losses, function)):
-        refused(line, tasks["classifier"].compile, "sgd", loss)
-    for loss in (function, {"masked_lm": function}):
-        refused(line, tasks["pre-trainer"].compile, "sgd", loss)
-    refused(
-        "'crossentropy'.*SparseCategoricalCrossentropy",
-        tasks["classifier"].compile,
-        "sgd",
-        "crossentropy",
-    )
-
-
-def test_what_takes_one_hot_labels_says_so(backbone, refused):
-    compile_ = BertClassifier(backbone, 2).compile
+def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, refused):
+    classifier, pretrainer = tasks["classifier"].compile, tasks["pre-trainer"].compile
+    for name in (SPARSE, FOCAL):
+        line, function = logits_of("losses", name), re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+        kind = getattr(keras.losses, name)
+        for loss in (kind(), name, function, getattr(keras.losses, function)):
+            refused(line, classifier, "sgd", loss)
+        for loss in (function, {"masked_lm": function}):
+            refused(line, pretrainer, "sgd", loss)
+    refused(f"'crossentropy'.*{SPARSE}", classifier, "sgd", "crossentropy")
     one_hot = "It takes one-hot labels; with class names or numbers, leave it out"
-    refused(one_hot, compile_, "sgd", "binary_crossentropy")
-    refused(one_hot, compile_, "sgd", metrics=["auc"])
+    refused(one_hot, classifier, "sgd", "binary_crossentropy")
+    refused(one_hot, classifier, "sgd", metrics=["auc"])
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, name, refused):
-    metric = getattr(keras.metrics, name)
-    for model, given in (
-        ("classifier", [name]),
-        ("span labeler", {"start": [metric()]}),
-        ("multiple choice", metric()),
-    ):
-        refused(METRICS[name], tasks[model].compile, "sgd", metrics=given)
-
-
-def test_metrics_need_a_threshold(tasks, refused):
-    loss = keras.losses.BinaryCrossentropy(from_logits=True)
-    refused(
-        r"BinaryAccuracy\(threshold=0\.0\)",
-        tasks["classifier"].compile,
-        "sgd",
-        loss,
-        metrics=["accuracy"],
-    )
+def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, refused):
+    classifier = tasks["classifier"].compile
+    for name, line in METRICS.items():
+        metric = getattr(keras.metrics, name)
+        refused(line, classifier, "sgd", metrics=[name])
+        refused(line, tasks["span labeler"].compile, "sgd", metrics={"start": [metric()]})
+        refused(line, tasks["multiple choice"].compile, "sgd", metrics=metric())
+    binary = keras.losses.BinaryCrossentropy(from_logits=True)
+    refused(THRESHOLD, classifier, "sgd", binary, metrics=["accuracy"])
     for metric in (keras.metrics.F1Score(threshold=0.5), keras.metrics.FBetaScore(threshold=0.4)):
-        refused(r"Score.*scores\(x, y\)", tasks["classifier"].compile, "sgd", metrics=[metric])
-    for kind in ("metrics", "weighted_metrics"):
-        tasks["token classifier"].compile("sgd", **{kind: ["accuracy"]})
+        refused(SCORES, classifier, "sgd", metrics=[metric])
 
 
 def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):
@@ -108,6 +93,8 @@ def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):
     accuracy = keras.metrics.BinaryAccuracy(threshold=1.5)
     metrics = ["accuracy", keras.metrics.AUC(from_logits=True), accuracy, keras.metrics.F1Score()]
     tasks["classifier"].compile("sgd", metrics=metrics)
+    for kind in ("metrics", "weighted_metrics"):
+        tasks["token classifier"].compile("sgd", **{kind: ["accuracy"]})
 
 
 def test_a_model_with_nothing_to_train_is_refused(backbone, refused, tmp_path):

@@ -103,8 +103,7 @@ def test_right_inputs_pass_in_every_form(model, assert_close, tf):
     expected = model.predict(x, verbose=0)
     as_lists = {name: values.tolist() for name, values in x.items()}
     data = tf.data.Dataset.from_tensor_slices(x).batch(2)
-    batches = [(x,)], [x], [(x, None, np.ones(2))]
-    generators = [(batch for batch in batches_of_one) for batches_of_one in batches]
+    generators = [(batch for batch in [batch]) for batch in (x, (x,), (x, None, np.ones(2)))]
     for form in (as_lists, {**x, "segment_ids": None}, data, *generators):
         assert_close(model.predict(form, verbose=0), expected)
     labeled = tf.data.Dataset.from_tensors((x, [0, 1]))
@@ -116,7 +115,7 @@ def test_a_table_is_read_by_the_names_of_its_columns(model, caplog):
     table = pandas.DataFrame({"id": ["x", "y"], "text": ["a", "b"], 7: ["c", "d"]})
     pairs = pandas.DataFrame({"sentence": ["a", "b"], "label": [0, 1], "question": ["c", "d"]})
     for x, texts in ((table, ["a", "b"]), (pairs, [("c", "a"), ("d", "b")])):
-        for rows in (x, x.assign(label=[0, 1]), x.to_dict("records")):
+        for rows in (x, x.to_dict("records")):
             assert list(data_of(model, rows).x) == texts
     assert {record.getMessage() for record in caplog.records} == {
         "Texts are read from text; nothing reads id, 7."
@@ -233,26 +232,23 @@ def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
     given = []
 
     def fit(self, x, *rest, **options):
-        given.append((x, options))
+        given[:] = x, options["shuffle"], options.get("batch_size")
         return types.SimpleNamespace(epoch=[])
 
     monkeypatch.setattr(keras.Model, "fit", fit)
 
     def order(**arguments):
         model.fit(list("abcdefghijklmnop"), ["no", "yes"] * 8, **arguments)
-        batches, options = given.pop()
-        assert options["shuffle"] is False, "Keras shuffles what is shuffled already"
-        return [int(row) for x, _ in batches for row in x["token_ids"][:, 1]]
+        assert given[1] is False, "Keras shuffles what is shuffled already"
+        return [int(row) for x, _ in given[0] for row in x["token_ids"][:, 1]]
 
-    kept = order(batching=Batching(8, shuffle=False))
+    in_order, shuffled = Batching(8, shuffle=False), Batching(8, shuffle=True)
+    kept = order(batching=in_order)
     assert kept == sorted(kept) and len(kept) == 16
-    assert kept == order(shuffle=False) == order(shuffle=False, batching=Batching(8, shuffle=True))
+    assert kept == order(shuffle=False) == order(shuffle=False, batching=shuffled)
     assert sorted(order()) == kept != order()
     prepared = {"token_ids": np.tile(IDS, (8, 1))}
-    for arguments, is_shuffled in (
-        ({"batching": Batching(8, shuffle=False)}, False),
-        ({"batch_size": 8}, True),
-    ):
-        model.fit(prepared, [0, 1] * 8, **arguments)
-        _, options = given.pop()
-        assert (options["shuffle"], options["batch_size"]) == (is_shuffled, 8)
+    model.fit(prepared, [0, 1] * 8, batching=in_order)
+    assert given[1:] == [False, 8]
+    model.fit(prepared, [0, 1] * 8, batch_size=8)
+    assert given[1:] == [True, 8]

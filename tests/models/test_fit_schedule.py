@@ -128,30 +128,34 @@ ADAM = keras.optimizers.Adam
 BY_EPOCH = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-5)
 
 
-@pytest.mark.parametrize(
-    ("make", "change", "callbacks", "rate"),
-    [
-        (lambda: AdamW(WarmupLinearDecay(8e-4, 1, 9)), None, [], "0.00071"),
-        (lambda: ADAM(Constant()), None, [], "0.001"),
-        (lambda: keras.optimizers.RMSprop(COSINE), None, [], "0.002"),
-        (lambda: keras.optimizers.LossScaleOptimizer(ADAM(1e-3)), None, [], "0.001"),
-        (lambda: AdamW(5e-4), None, [], None),
-        (lambda: keras.optimizers.Lamb(1e-3), None, [], None),
-        (lambda: "adam", None, [BY_EPOCH], None),
-        (lambda: "adam", lambda model: model.backbone.freeze(), [], None),
-        (lambda: "adam", lambda model: model.enable_lora(1), [], None),
-    ],
-)
-def test_a_rate_that_ruins_a_trained_encoder_is_said(
-    make_backbone, randomized, caplog, make, change, callbacks, rate
-):
-    model = randomized(BertClassifier(make_backbone(), num_classes=2))
-    model.compile(make())
-    if change is not None:
-        change(model)
-    warn_of_high_rate(model, {"callbacks": callbacks})
-    said = [f"A learning rate of {rate} usually ruins a pre-trained encoder"] if rate else []
-    assert [record.getMessage().split(":")[0] for record in caplog.records] == said
+def freeze(model):
+    model.backbone.freeze()
+
+
+def adapt(model):
+    model.enable_lora(1)
+
+
+def test_a_rate_that_ruins_a_trained_encoder_is_said(make_backbone, randomized, caplog):
+    for optimizer, change, callbacks, rate in (
+        (AdamW(WarmupLinearDecay(8e-4, 1, 9)), None, [], "0.00071"),
+        (ADAM(Constant()), None, [], "0.001"),
+        (keras.optimizers.RMSprop(COSINE), None, [], "0.002"),
+        (keras.optimizers.LossScaleOptimizer(ADAM(1e-3)), None, [], "0.001"),
+        (AdamW(5e-4), None, [], None),
+        (keras.optimizers.Lamb(1e-3), None, [], None),
+        ("adam", None, [BY_EPOCH], None),
+        ("adam", freeze, [], None),
+        ("adam", adapt, [], None),
+    ):
+        model = randomized(BertClassifier(make_backbone(), num_classes=2))
+        model.compile(optimizer)
+        if change is not None:
+            change(model)
+        caplog.clear()
+        warn_of_high_rate(model, {"callbacks": callbacks})
+        said = [f"A learning rate of {rate} usually ruins a pre-trained encoder"] if rate else []
+        assert [record.getMessage().split(":")[0] for record in caplog.records] == said
 
 
 def test_it_is_said_once_and_not_of_an_encoder_from_scratch(make_backbone, caplog):
@@ -168,9 +172,9 @@ class Batches(keras.utils.PyDataset):
     num_batches = 7
 
 
-@pytest.mark.parametrize(
-    ("x", "arguments", "steps"),
-    [
+def test_the_steps_of_a_fit(tf):
+    numbers = tf.data.Dataset.range(12)
+    for x, arguments, steps in (
         (X, {}, 2),
         (X, {"batch_size": 3, "epochs": 2}, 28),
         (X, {"batch_size": 3, "epochs": 5, "initial_epoch": 3}, 28),
@@ -179,16 +183,11 @@ class Batches(keras.utils.PyDataset):
         (Batches(), {"epochs": 2}, 14),
         ([1] * 9, {}, 9),  # as a PyTorch DataLoader
         (iter([]), {}, None),
-    ],
-)
-def test_the_steps_of_a_fit(x, arguments, steps):
-    assert fit_steps(x, **arguments) == steps
-
-
-def test_the_steps_of_a_dataset(tf):
-    data = tf.data.Dataset.range(12)
-    assert fit_steps(data.batch(5), epochs=2) == 6
-    assert fit_steps(data.repeat(), epochs=2) is fit_steps(data.filter(lambda x: x > 5)) is None
+        (numbers.batch(5), {"epochs": 2}, 6),
+        (numbers.repeat(), {}, None),
+        (numbers.filter(lambda number: number > 5), {}, None),
+    ):
+        assert fit_steps(x, **arguments) == steps, (x, arguments)
 
 
 def test_a_task_without_a_loss_asks_for_one(backbone, refused):

@@ -17,7 +17,7 @@ from tests.models.conftest import TASKS, rows_of
 
 TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]
 CASES = [name for name, (_, x, *_) in TASKS.items() if x is not None]
-OFTEN = ("classes", "tags", "questions")  # the others are run weekly
+OFTEN = ("classes", "questions")  # the others are run weekly
 EACH_CASE = [c if c in OFTEN else pytest.param(c, marks=pytest.mark.weekly) for c in CASES]
 FORMS = ("RawExamples", "RawStream", "InputArrays", "InputDataset", "InputBatches")
 KERAS_VERBS = ["fit", "evaluate", "predict"]
@@ -116,13 +116,10 @@ def prepared(model):
     return batch
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_the_door_looks_once_and_returns_the_class_of_the_form(model, form):
-    data = data_of(model, *given(model, "classes", form))
-    assert type(data).__name__ == form
-
-
-def test_examples_in_their_one_form_pass_the_door_again(model, assert_close):
+def test_the_door_looks_once_and_returns_the_class_of_the_form(model, assert_close):
+    for form in FORMS:
+        assert type(data_of(model, *given(model, "classes", form))).__name__ == form
+    # Examples in their one form pass again.
     data = data_of(model, {"text": np.array(TEXTS)}, LABELS)
     assert list(data.x) == TEXTS and data.x[1:3][1] == TEXTS[2] and data.count == 6
     first, last = data.split(0.5)

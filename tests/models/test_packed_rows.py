@@ -16,11 +16,18 @@ ROW = {  # three sequences and three places of padding
 SLOTS = {"mask_positions": np.array([[1, 3, 6, 13]]), "cls_positions": np.array([[0, 5, 12, 0]])}
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["BERT", "relative_bias"])
-def model(request, make_backbone, randomized, untraced):
-    keras.utils.set_random_seed(1)
-    backbone = make_backbone(max_sequence_length=24, dropout=0.0, relative_bias=request.param)
-    return randomized(untraced(BertPretrainer(backbone)))
+@pytest.fixture(scope="module")
+def make(make_backbone, randomized, untraced):
+    def make(relative_bias):
+        backbone = make_backbone(max_sequence_length=24, dropout=0.0, relative_bias=relative_bias)
+        return randomized(untraced(BertPretrainer(backbone)))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def model(make):
+    return make(relative_bias=False)
 
 
 def alone(number):
@@ -33,7 +40,9 @@ def arrays(outputs):
     return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
 
 
-def test_packed_outputs_are_those_of_sequences_alone(assert_close, model):
+@pytest.mark.parametrize("relative_bias", [False, True])
+def test_packed_outputs_are_those_of_sequences_alone(assert_close, make, relative_bias):
+    model = make(relative_bias)
     packed = model.predict({**ROW, **SLOTS}, verbose=0)
     assert packed["masked_lm"].shape == (1, 4, 30) and packed["next_sentence"].shape == (1, 4, 2)
     states = arrays(model.backbone(ROW))["sequence_output"]
@@ -59,6 +68,8 @@ def test_rows_packed_wrongly_are_refused(model, refused):
         refused(message, model.predict, {**ROW, **SLOTS, **change}, verbose=0)
     whole = {"token_ids": ROW["token_ids"], **SLOTS}
     refused("cls_positions are those of packed rows: give sequence_ids", model.predict, whole)
+    embedder = BertEmbedder(model.backbone)
+    refused("no input 'sequence_ids'", embedder.predict, ROW, verbose=0)
 
 
 def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
@@ -66,7 +77,3 @@ def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
     data = tensorflow.data.Dataset.from_tensors(wrong)
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="number the sequences"):
         model.predict(data, verbose=0)
-
-
-def test_tasks_of_one_sequence_per_row_say_so(model, refused):
-    refused("no input 'sequence_ids'", BertEmbedder(model.backbone).predict, ROW, verbose=0)

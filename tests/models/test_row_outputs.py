@@ -22,10 +22,10 @@ def time_of(widths, cut, cost):
     return sum(size * widths[start] + cost for start, size in zip(starts, cut, strict=True))
 
 
-@pytest.mark.parametrize("sizes", [(1, 2, 3, 4), (1, 2, 4), (3,)])
-def test_no_way_to_cut_rows_takes_less_time(sizes):
+def test_no_way_to_cut_rows_takes_less_time():
     draw = np.random.default_rng(1)
-    for number, cost in itertools.product((1, 4, 7), (1, 6, 40)):
+    settings = itertools.product([(1, 2, 3, 4), (1, 2, 4), (3,)], (1, 4, 7), (1, 6, 40))
+    for sizes, number, cost in settings:
         widths = np.sort(draw.integers(1, 20, number))[::-1]
         possible = [
             cut
@@ -37,33 +37,31 @@ def test_no_way_to_cut_rows_takes_less_time(sizes):
         assert time_of(widths, _cut(widths, sizes, cost), cost) == least
 
 
-@pytest.mark.parametrize(
-    ("kind", "backend", "expected"),
-    [
+def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch):
+    for kind, backend, expected in (
         ("CPU", "tensorflow", ("longest", [1, 2, 3, 4, 5, 6], 64)),
         ("CPU", "torch", ("longest", [1, 2, 3, 4, 5, 6], 64)),
         ("CPU", "jax", ((8, 10, 12, 14, 16), [1, 2, 3, 4, 6], 128)),
         ("GPU", "jax", ((4, 8, 12, 16), [1, 2, 4, 6], 1024)),
         ("TPU", "jax", ("full", [1, 2, 4, 6], 96)),
-    ],
-)
-def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch, kind, backend, expected):
-    for module in ("models.row_outputs", "preprocessing.batching"):
-        monkeypatch.setattr(f"keras_bert.{module}.device_kind", lambda: kind)
-    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
-    batching, sizes, cost = _shapes(16, 6)
-    assert (batching.pad_to, [*sizes], cost) == expected
+    ):
+        for module in ("models.row_outputs", "preprocessing.batching"):
+            monkeypatch.setattr(f"keras_bert.{module}.device_kind", lambda kind=kind: kind)
+        monkeypatch.setattr(keras.backend, "backend", lambda backend=backend: backend)
+        batching, sizes, cost = _shapes(16, 6)
+        assert (batching.pad_to, [*sizes], cost) == expected, (kind, backend)
 
 
-@pytest.mark.parametrize(
-    ("pad_to", "sizes"),
-    [("longest", range(1, 9)), ("full", (1, 2, 4, 8)), ([4, 8, 12, 16], (1, 2, 4, 8))],
-)
 def test_outputs_are_in_the_order_of_the_rows_whatever_the_shapes(
-    monkeypatch, assert_close, classifier, pad_to, sizes
+    monkeypatch, assert_close, classifier
 ):
-    shapes = Batching(pad_to=pad_to).for_rows(16), sizes, 8
-    monkeypatch.setattr("keras_bert.models.row_outputs._shapes", lambda *_: shapes)
     rows = classifier.preprocessor.read(TEXTS)
     expected = classifier.predict_on_batch(rows.as_batch()[0])
-    assert_close(row_outputs(classifier, rows, 16, 8, verbose=0), expected)
+    for pad_to, sizes in (
+        ("longest", range(1, 9)),
+        ("full", (1, 2, 4, 8)),
+        ([4, 8, 12, 16], (1, 2, 4, 8)),
+    ):
+        shapes = Batching(pad_to=pad_to).for_rows(16), sizes, 8
+        monkeypatch.setattr("keras_bert.models.row_outputs._shapes", lambda *_, s=shapes: s)
+        assert_close(row_outputs(classifier, rows, 16, 8, verbose=0), expected)

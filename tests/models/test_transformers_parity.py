@@ -124,8 +124,9 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
     assert_close, difference, torch, make_theirs, tmp_path, architecture, size, config
 ):
     theirs = make_theirs(architecture, size, **config)
+    theirs.set_attn_implementation("eager")  # which gives its probabilities
     (x, y, weights), batch = random_batch(torch, theirs, size)
-    given = theirs(**batch, output_hidden_states=True)
+    given = theirs(**batch, output_hidden_states=True, output_attentions=True)
     given.loss.backward()
     expected_gradients, loss = their_gradients(theirs), float(given.loss.detach())
     del theirs
@@ -142,9 +143,11 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
     expected = [part.detach().numpy() for part in expected]
     tokens = x["padding_mask"] == 1
     inputs = {name: x[name] for name in ("token_ids", "segment_ids", "padding_mask")}
-    hidden = map(keras.ops.convert_to_numpy, model.backbone.hidden_states(inputs))
-    theirs = [state.detach().numpy() for state in given.hidden_states]
-    states = [[state[tokens] for state in each] for each in (hidden, theirs)]
+    states = model.backbone.hidden_states(inputs) + model.backbone.attention_probabilities(inputs)
+    states = [keras.ops.convert_to_numpy(part) for part in states]
+    theirs = [part.detach().numpy() for part in given.hidden_states + given.attentions]
+    # Those of tokens, of [B, S, H] and of [B, N, S, S].
+    states = [[part.swapaxes(1, -2)[tokens] for part in each] for each in (states, theirs)]
     own = model.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)["loss"]
     worst = worst_gradient(model, gradients(model, x, y, weights), expected_gradients)
     figures = f"logits {difference(found, expected):.1e}, states {difference(*states):.1e}"

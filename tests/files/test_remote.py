@@ -1,22 +1,41 @@
 """Text files of any size, packed or not, on any file system."""
 
+import errno
 import gzip
+from pathlib import Path
 
 import pytest
 
-from keras_bert.files.remote import read_text
+from keras_bert.files.remote import file_system, is_remote, read_text
+from keras_bert.files.whole import whole_file
 
 pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
+TEXT = "Zürich\r\n字"
 
 
-def test_a_packed_file_is_unpacked(tmp_path):
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress("\ufeffGrüße".encode()))
-    assert read_text(path) == "Grüße"
+def test_text_is_read_without_its_byte_order_mark(tensorflow, tmp_path, write):
+    for path in (tmp_path / "a.txt", "ram://utf8/a.txt"):
+        with whole_file(path, "wb") as file:
+            file.write(f"\ufeff{TEXT}".encode())
+        assert read_text(path) == TEXT
+    packed = gzip.compress(f"\ufeff{TEXT}".encode())
+    assert read_text(write(packed, "a.txt.gz")) == TEXT
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
-def test_a_missing_file_is_refused_on_any_file_system(tmp_path, name, refused):
-    pytest.importorskip("tensorflow")
+def test_a_missing_file_is_refused_on_any_file_system(tensorflow, tmp_path, refused):
     for folder in (tmp_path, "ram://nothing"):
-        refused(f"{name} can't be read", read_text, f"{folder}/{name}")
+        for name in ("a.txt", "a.txt.gz"):
+            refused(f"{name} can't be read", read_text, f"{folder}/{name}")
+
+
+def test_remote_paths_are_known_by_their_scheme(tmp_path, refused):
+    assert is_remote("gs://bucket/run") and not is_remote(tmp_path) and not is_remote("gs")
+    refused("gs:/bucket/run has a scheme and one slash", is_remote, Path("gs://bucket/run"))
+
+
+def test_tensorflow_s_errors_are_os_errors_with_numbers(tensorflow):
+    numbers = {"NotFound": errno.ENOENT, "ResourceExhausted": errno.ENOSPC, "Unavailable": None}
+    for name, number in numbers.items():
+        with pytest.raises(OSError, match="gs://b/x") as caught, file_system("gs://b/x"):
+            raise getattr(tensorflow.errors, f"{name}Error")(None, None, "message")
+        assert caught.value.errno == number

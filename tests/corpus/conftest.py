@@ -66,11 +66,6 @@ def corpus(documents, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def documents_of():
-    return Documents
-
-
-@pytest.fixture(scope="session")
 def batches():
     """A function: a corpus's batches as arrays, those of an epoch by default."""
 

@@ -4,6 +4,8 @@ import tensorflow as tf
 from keras_bert.corpus import masking
 from keras_bert.corpus.masking import Masking
 
+NO_MASKS = {"mask_token_rate": 0.0, "random_token_rate": 1.0}
+
 
 def test_counts_round_halves_to_even_as_python_does():
     lengths = np.arange(3, 513, dtype="int32")
@@ -65,10 +67,14 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
         assert set(np.flatnonzero(chosen[i])) == greedy(words, order, counts[i])
 
 
-def test_random_words_come_from_the_whole_vocabulary():
+def test_most_become_a_mask_some_a_word_of_the_vocabulary_and_some_stay():
     ids, vocabulary = tf.fill([200, 100], 7), [*"abcd", "[MASK]", *"efghi"]
-    rates = Masking(100, mask_token_rate=0.0, random_token_rate=1.0)
-    masked = rates._with_replacements(ids, tf.ones_like(ids, tf.bool), [1, 2], vocabulary)
-    shares = np.bincount(masked.numpy().ravel(), minlength=10) / 20_000
-    assert len(shares) == 10
-    assert np.all(np.abs(shares - 0.1) < 4 * (0.09 / 20_000) ** 0.5)
+    for rates, masked, drawn in (({}, 0.8, 0.1), (NO_MASKS, 0.0, 1.0)):
+        masking, chosen = Masking(100, **rates), tf.ones_like(ids, tf.bool)
+        replaced = masking._with_replacements(ids, chosen, [1, 2], vocabulary).numpy()
+        shares = np.bincount(replaced.ravel(), minlength=10) / 20_000
+        expected = np.full(10, drawn / 10)
+        expected[4] += masked
+        expected[7] += 1 - masked - drawn
+        deviations = (expected * (1 - expected) / 20_000) ** 0.5
+        assert np.all(np.abs(shares - expected) < 4 * deviations), rates

@@ -49,20 +49,19 @@ def truncate_one_by_one(first, second, room):
     return cut
 
 
-@pytest.mark.parametrize("room", [5, 20])
-def test_truncation_takes_what_a_loop_takes(room):
+def test_truncation_takes_what_a_loop_takes():
     grid = np.stack(np.meshgrid(np.arange(1, 41), np.arange(1, 41)), -1).reshape(-1, 2)
     first, second = (tf.constant(column, tf.int32) for column in grid.T)
     rows = pairs.TextPairs(first * 0, first, first * 0, second, first * 0)
-    cut = pairs._truncated(rows, room, tf.constant([1, 2]))
-    expected = np.array([truncate_one_by_one(a, b, room) for a, b in grid])
-    assert np.array_equal(grid[:, 0] - cut.first_length.numpy(), expected[:, 0])
-    assert np.array_equal(grid[:, 1] - cut.second_length.numpy(), expected[:, 1])
-    # About half of the removed tokens come from the front, and never more than all of them.
-    fronts = np.concatenate([cut.first_start.numpy(), cut.second_start.numpy()])
-    cuts = np.concatenate([expected[:, 0], expected[:, 1]])
-    assert np.all(fronts <= cuts)
-    assert abs(fronts.sum() / cuts.sum() - 0.5) < 4 * 0.5 / cuts.sum() ** 0.5
+    for room in (5, 20):
+        cut = pairs._truncated(rows, room, tf.constant([1, 2]))
+        expected = np.array([truncate_one_by_one(a, b, room) for a, b in grid])
+        lengths = np.stack([cut.first_length, cut.second_length], axis=1)
+        assert np.array_equal(grid - lengths, expected)
+        # About half of the removed tokens come from the front, and never more than all of them.
+        fronts = np.stack([cut.first_start, cut.second_start], axis=1)
+        assert np.all(fronts <= expected)
+        assert abs(fronts.sum() / expected.sum() - 0.5) < 4 * 0.5 / expected.sum() ** 0.5
 
 
 def test_random_texts_never_come_from_a_piece_of_the_same_document():
@@ -81,6 +80,12 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
 def test_one_document_in_a_group_makes_no_wrong_labels():
     rows = pairs.Pairing(13).plan(group_of([50]), tf.constant([1, 2]))
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
+
+
+def test_documents_of_a_sentence_get_a_random_second_text():
+    rows = pairs.Pairing(64).plan(group_of([1] * 9), tf.constant([1, 2]))
+    for lengths in (rows.first_length, rows.second_length, rows.is_random):
+        assert lengths.numpy().tolist() == [1] * 9
 
 
 def google_pairs(documents, room, rng):

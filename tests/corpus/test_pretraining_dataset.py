@@ -2,28 +2,32 @@ import json
 import shutil
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from keras_bert import heldout_dataset
+from keras_bert.corpus.masking import Masking
+from keras_bert.corpus.pairs import Pairing
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
+from keras_bert.corpus.row_source import RowSource
 
 PAD, UNK, CLS, SEP, MASK = range(5)
 BATCHES = {"batch_size": 8, "sequence_length": 64}
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(corpus, packed):
-    data = pretraining_dataset(corpus, batch_size=8, packed=packed, sequences_per_row=5)
+def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(corpus):
     tokens, words, slots = (tf.TensorSpec([8, n], tf.int32) for n in (128, 20, 5))
-    x = dict.fromkeys(("token_ids", "segment_ids"), tokens) | {"mask_positions": words}
-    x |= {"sequence_ids": tokens, "cls_positions": slots} if packed else {"padding_mask": tokens}
-    y = {"masked_lm": words, "next_sentence": slots if packed else tf.TensorSpec([8], tf.int32)}
-    weights = {name: tf.TensorSpec(spec.shape, tf.float32) for name, spec in y.items()}
-    assert data.element_spec == (x, y, weights)
-    graph = data._as_serialized_graph().numpy()
-    assert b"MapDataset" in graph  # the graph is there to be looked at
-    assert b"PyFunc" not in graph and b"GeneratorDataset" not in graph
+    inputs = {"token_ids": tokens, "segment_ids": tokens, "mask_positions": words}
+    for packed, own, labels in (
+        (False, {"padding_mask": tokens}, tf.TensorSpec([8], tf.int32)),
+        (True, {"sequence_ids": tokens, "cls_positions": slots}, slots),
+    ):
+        data = pretraining_dataset(corpus, batch_size=8, packed=packed, sequences_per_row=5)
+        y = {"masked_lm": words, "next_sentence": labels}
+        weights = {name: tf.TensorSpec(spec.shape, tf.float32) for name, spec in y.items()}
+        assert data.element_spec == ({**inputs, **own}, y, weights)
+        graph = data._as_serialized_graph().numpy()
+        assert b"MapDataset" in graph  # the graph is there to be looked at
+        assert b"PyFunc" not in graph and b"GeneratorDataset" not in graph
 
 
 def test_labels_put_back_restore_pairs_of_contiguous_texts(one_epoch, documents, restored_rows):
@@ -70,39 +74,32 @@ def test_predictions_are_counted_as_google_counts_them_and_rates_of_0_mask_none(
         assert np.array_equal(now[used], y["masked_lm"][used])
 
 
-def test_masking_rates(corpus, batches):
-    kinds = np.zeros(3)
-    for x, y, weights in batches(corpus, epochs=6, batch_size=64):
+def test_masking_rates(one_epoch):
+    was, now = [], []  # the rates of more tokens are tested in test_masking.py
+    for x, y, weights in one_epoch:
         used = weights["masked_lm"] > 0
-        now = np.take_along_axis(x["token_ids"], x["mask_positions"], axis=1)[used]
-        was = y["masked_lm"][used]
-        kinds += [(now == MASK).sum(), (now == was).sum(), len(was)]
-    masked, kept = kinds[0] / kinds[2], kinds[1] / kinds[2]
-    assert kinds[2] > 10_000
-    assert abs(masked - 0.8) < 4 * (0.16 / kinds[2]) ** 0.5
-    assert abs(kept - 0.1) < 4 * (0.09 / kinds[2]) ** 0.5
+        was += [*y["masked_lm"][used]]
+        now += [*np.take_along_axis(x["token_ids"], x["mask_positions"], axis=1)[used]]
+    masked, kept = np.equal(now, MASK).mean(), np.equal(now, was).mean()
+    assert len(was) > 2_000
+    assert abs(masked - 0.8) < 4 * (0.16 / len(was)) ** 0.5
+    assert abs(kept - 0.1) < 4 * (0.09 / len(was)) ** 0.5
 
 
-def test_same_seed_same_batches_other_seed_others(
-    corpus, one_epoch, one_epoch_in_rows, batches, equal
+def test_seeds_and_epochs_differ_and_neighbors_come_from_many_documents(
+    corpus, documents, one_epoch, one_epoch_in_rows, batches
 ):
-    number = len(one_epoch_in_rows)  # rows that don't fill the last batch are dropped
-    assert number % 8 and len(one_epoch) == number // 8
-    assert equal(batches(corpus, count=2), one_epoch[:2])
-    assert not equal(batches(corpus, count=2, seed=4), one_epoch[:2])
+    def rows(found):
+        return {tuple(ids) for x, _, _ in found for ids in x["token_ids"]}
 
-
-def test_epochs_differ_and_neighbors_come_from_many_documents(
-    corpus, documents, one_epoch, batches
-):
-    once = len(one_epoch)
+    once, number = len(one_epoch), len(one_epoch_in_rows)
+    assert number % 8 and once == number // 8  # rows that fill no batch are dropped
     both = batches(corpus, epochs=2, seed=5)
     assert len(both) > 1.8 * once
-    rows = [ids for x, _, _ in one_epoch[:2] for ids in x["token_ids"]]
-    assert len({documents.document_of(max(ids[1:4])) for ids in rows}) > 8  # interleaved
-    first = {tuple(ids) for x, _, _ in both[: once - 1] for ids in x["token_ids"]}
-    later = {tuple(ids) for x, _, _ in both[once + 1 :] for ids in x["token_ids"]}
-    assert not first & later
+    first, later = rows(both[: once - 1]), rows(both[once + 1 :])
+    assert not first & later and not rows(one_epoch) & (first | later)
+    neighbors = {documents.document_of(max(ids[1:4])) for ids in rows(one_epoch[:2])}
+    assert len(neighbors) > 8  # interleaved
 
 
 def test_a_later_start_gives_what_a_whole_run_sees(corpus, monkeypatch, batches, equal):
@@ -115,12 +112,15 @@ def test_a_later_start_gives_what_a_whole_run_sees(corpus, monkeypatch, batches,
         assert equal(whole[step : step + 3], rest), step
 
 
-def test_shards_split_the_data(documents, corpus, monkeypatch, batches, restored_rows, refused):
+def test_shards_split_the_data(documents, corpus, monkeypatch, refused):
     monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 25)
     parts = []  # of 60 records, in groups of 25, 25 and 10
     for index in range(3):
-        rows = restored_rows(batches(corpus, shard=(index, 3), batch_size=1))
-        parts.append({documents.document_of(ids[1]) for ids, *_ in rows})
+        source = RowSource(corpus, Pairing(64), Masking(64), 1, 0, (index, 3), epochs=1)
+        groups = source.rows(0).as_numpy_iterator()
+        parts.append(
+            {documents.document_of(ids[1]) for rows in groups for ids in rows["token_ids"]}
+        )
     assert [len(part) for part in parts] == [25, 25, 10] and len(set.union(*parts)) == 60
     refused(
         r"shard=\(3, 4\) has no data: .*below 3, .* 60 records",
@@ -142,32 +142,25 @@ def test_single_sentences_are_contiguous_and_whole(corpus, documents, batches, r
     assert seen > 0.9 * documents.num_tokens
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"batch_size": 0}, "batch_size must be at least 1"),
-        ({"sequence_length": 4}, "sequence_length must be at least 5"),
-        ({"masked_lm_rate": 1.5}, "masked_lm_rate is a probability"),
-        ({"mask_token_rate": 0.95}, r"mask_token_rate \+ random_token_rate .*1\.05"),
-        ({"epochs": 0}, "epochs must be at least 1"),
-        ({"start_step": -1}, "start_step must be at least 0"),
-        ({"start_step": 10_000}, "past the end of the data"),
-        ({"max_predictions": 0}, "max_predictions, .* must be at least 1"),
-        ({"masked_lm_rate": 0.0}, "masked_lm_rate of a sequence, must be at least 1"),
-        ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
-        ({"packed": True, "sequences_per_row": 2.5}, "sequences_per_row must be an integer"),
-    ],
-)
-def test_arguments_out_of_range_are_refused(corpus, options, message, refused):
-    refused(
-        message, pretraining_dataset, **{"corpus": corpus, "batch_size": 8, "epochs": 1, **options}
-    )
+WRONG = [
+    ({"batch_size": 0}, "batch_size must be at least 1"),
+    ({"sequence_length": 4}, "sequence_length must be at least 5"),
+    ({"masked_lm_rate": 1.5}, "masked_lm_rate is a probability"),
+    ({"mask_token_rate": 0.95}, r"mask_token_rate \+ random_token_rate .*1\.05"),
+    ({"epochs": 0}, "epochs must be at least 1"),
+    ({"start_step": -1}, "start_step must be at least 0"),
+    ({"start_step": 10_000}, "past the end of the data"),
+    ({"max_predictions": 0}, "max_predictions, .* must be at least 1"),
+    ({"masked_lm_rate": 0.0}, "masked_lm_rate of a sequence, must be at least 1"),
+    ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
+    ({"packed": True, "sequences_per_row": 2.5}, "sequences_per_row must be an integer"),
+]
 
 
-def test_short_documents_get_a_second_text(documents_of, tmp_path, batches, restored_rows):
-    corpus = documents_of(num_documents=9, mean_sentences=1, mean_tokens=2).write(tmp_path / "c")
-    rows = restored_rows(batches(corpus, batch_size=1))
-    assert len(rows) >= 9 and all(first >= 1 and second >= 1 for _, first, second, _ in rows)
+def test_arguments_out_of_range_are_refused(corpus, refused):
+    for options, message in WRONG:
+        options = {"batch_size": 8, "epochs": 1, **options}
+        refused(message, pretraining_dataset, corpus, **options)
 
 
 def test_every_evaluation_sees_the_same_whole_executions(corpus, one_epoch, equal, refused):
@@ -180,8 +173,8 @@ def test_every_evaluation_sees_the_same_whole_executions(corpus, one_epoch, equa
     refused(message, heldout_dataset, corpus, corpus, multiple_of=100_000, **BATCHES)
 
 
-def test_held_out_text_has_the_same_vocabulary_and_casing(corpus, documents_of, tmp_path, refused):
-    other = documents_of(num_documents=4).write(tmp_path / "other")
+def test_held_out_text_has_the_same_vocabulary_and_casing(corpus, documents, tmp_path, refused):
+    other = type(documents)(num_documents=4).write(tmp_path / "other")
     refused("other has a different vocabulary", heldout_dataset, other, corpus, **BATCHES)
     cased = shutil.copytree(corpus.folder, tmp_path / "cased") / "corpus.json"
     cased.write_text(json.dumps({**json.loads(cased.read_text()), "lowercase": False}))

@@ -117,10 +117,8 @@ def test_shards_split_the_data(documents, corpus, monkeypatch, refused):
     parts = []  # of 60 records, in groups of 25, 25 and 10
     for index in range(3):
         source = RowSource(corpus, Pairing(64), Masking(64), 1, 0, (index, 3), epochs=1)
-        groups = source.rows(0).as_numpy_iterator()
-        parts.append(
-            {documents.document_of(ids[1]) for rows in groups for ids in rows["token_ids"]}
-        )
+        rows = source.rows(0).unbatch().as_numpy_iterator()
+        parts.append({documents.document_of(row["token_ids"][1]) for row in rows})
     assert [len(part) for part in parts] == [25, 25, 10] and len(set.union(*parts)) == 60
     refused(
         r"shard=\(3, 4\) has no data: .*below 3, .* 60 records",

@@ -47,63 +47,62 @@ def test_a_large_vocabulary_takes_four_bytes_a_token(tmp_path):
     assert np.frombuffer(parsed["token_ids"].numpy(), "<u4").tolist() == [119546]
 
 
-@pytest.mark.parametrize("num_tokens", [0, 127, 128, 40_001])
-def test_records_are_those_of_tensorflow(tmp_path, num_tokens):
-    expected = tf.train.Example()
-    feature = expected.features.feature
-    tokens = np.arange(num_tokens, dtype="<u2") % 30_000
-    feature["token_ids"].bytes_list.value.append(tokens.tobytes())
-    feature["sentence_lengths"].bytes_list.value.append(np.array([num_tokens], "<u4").tobytes())
-    feature["document_id"].int64_list.value.append(2**40 + 200)
-    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
-        writer.write(expected.SerializeToString(deterministic=True))
-    counts = write_shard(tmp_path / "ours", "uint16", [(2**40 + 200, tokens, [num_tokens])])
-    written = (tmp_path / "ours").read_bytes()
-    assert written == (tmp_path / "theirs").read_bytes()
-    assert counts["num_bytes"] == len(written)
+def test_records_are_those_of_tensorflow(tmp_path):
+    for num_tokens in (0, 127, 128, 40_001):
+        expected = tf.train.Example()
+        feature = expected.features.feature
+        tokens = np.arange(num_tokens, dtype="<u2") % 30_000
+        feature["token_ids"].bytes_list.value.append(tokens.tobytes())
+        feature["sentence_lengths"].bytes_list.value.append(np.array([num_tokens], "<u4").tobytes())
+        feature["document_id"].int64_list.value.append(2**40 + 200)
+        with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+            writer.write(expected.SerializeToString(deterministic=True))
+        counts = write_shard(tmp_path / "ours", "uint16", [(2**40 + 200, tokens, [num_tokens])])
+        written = (tmp_path / "ours").read_bytes()
+        assert written == (tmp_path / "theirs").read_bytes(), num_tokens
+        assert counts["num_bytes"] == len(written)
 
 
-@pytest.mark.parametrize(
-    "name, content, message",
-    [
-        ("corpus.json", None, "interrupted"),
-        ("corpus.json", "{", "corpus.json is not JSON"),
-        ("corpus.json", "[]", "JSON object"),
-        ("corpus.json", '{"format": 9}', "format 9"),
-        ("shard-00001-of-00002.tfrecord", "x", r"shard-00001-of-00002.tfrecord has 1 of \d+ bytes"),
-        ("shard-00001-of-00002.tfrecord", None, "shard-00001-of-00002.tfrecord has 0 of .*missing"),
-        ("vocab.txt", "[PAD]\n[UNK]\nb\na\n", "not the vocabulary"),
-        ("vocab.txt", None, "vocab.txt can't be read"),
-    ],
-)
-def test_missing_and_changed_files_are_refused(folder, name, content, message, refused):
-    (folder / name).unlink()
-    if content is not None:
-        (folder / name).write_text(content)
-    refused(message, Corpus, folder)
+DAMAGED = [
+    ("corpus.json", None, "interrupted"),
+    ("corpus.json", "{", "corpus.json is not JSON"),
+    ("corpus.json", "[]", "JSON object"),
+    ("corpus.json", '{"format": 9}', "format 9"),
+    ("shard-00001-of-00002.tfrecord", "x", r"shard-00001-of-00002.tfrecord has 1 of \d+ bytes"),
+    ("shard-00001-of-00002.tfrecord", None, "shard-00001-of-00002.tfrecord has 0 of .*missing"),
+    ("vocab.txt", "[PAD]\n[UNK]\nb\na\n", "not the vocabulary"),
+    ("vocab.txt", None, "vocab.txt can't be read"),
+]
+MISDESCRIBED = [
+    ((), "num_tokens", None, "num_tokens must be given; got None"),
+    ((), "num_documents", "4", "num_documents must be an integer"),
+    ((), "shards", 3.5, "shards must be a list of objects; got 3.5"),
+    ((), "lowercase", None, "lowercase must be given"),
+    (("shards", 1), "num_bytes", None, r"shards\[1\].num_bytes must be given"),
+    (("shards", 1), "num_records", [6], r"shards\[1\].num_records must be an integer"),
+    (("shards", 0), "name", "../x", r"shards\[0\].name must be a path within the folder"),
+    (("shards", 0), "name", 5, r"shards\[0\].name must be a string"),
+]
 
 
-@pytest.mark.parametrize(
-    ("place", "key", "value", "message"),
-    [
-        ((), "num_tokens", None, "num_tokens must be given; got None"),
-        ((), "num_documents", "4", "num_documents must be an integer"),
-        ((), "shards", 3.5, "shards must be a list of objects; got 3.5"),
-        ((), "lowercase", None, "lowercase must be given"),
-        (("shards", 1), "num_bytes", None, r"shards\[1\].num_bytes must be given"),
-        (("shards", 1), "num_records", [6], r"shards\[1\].num_records must be an integer"),
-        (("shards", 0), "name", "../x", r"shards\[0\].name must be a path within the folder"),
-        (("shards", 0), "name", 5, r"shards\[0\].name must be a string"),
-    ],
-)
-def test_a_description_of_another_shape_is_refused(folder, place, key, value, message, refused):
-    description = json.loads((folder / "corpus.json").read_text())
-    record = description
-    for part in place:
-        record = record[part]
-    record[key] = value
-    (folder / "corpus.json").write_text(json.dumps(description))
-    refused(f"corpus.json: {message}", Corpus, folder)
+def test_missing_changed_and_misdescribed_files_are_refused(folder, refused):
+    damaged = [*DAMAGED]
+    for place, key, value, message in MISDESCRIBED:
+        description = json.loads((folder / "corpus.json").read_text())
+        record = description
+        for part in place:
+            record = record[part]
+        record[key] = value
+        damaged.append(("corpus.json", json.dumps(description), f"corpus.json: {message}"))
+    for name, content, message in damaged:
+        path = folder / name
+        whole = path.read_bytes()
+        path.unlink()
+        if content is not None:
+            path.write_text(content)
+        refused(message, Corpus, folder)
+        path.write_bytes(whole)
+    assert Corpus(folder).num_records == 6
 
 
 def test_another_tokenizer_is_refused(folder, refused):
@@ -113,20 +112,15 @@ def test_another_tokenizer_is_refused(folder, refused):
     refused("a different vocabulary", corpus.check_tokenizer, words(["[PAD]", "[UNK]", "b", "a"]))
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbled", "header"])
-def test_a_shard_that_is_damaged_while_it_is_read_is_named(folder, damage):
-    corpus = Corpus(folder)
-
-    def read():
-        return list(serialized_groups(corpus, tf.constant([1, 2])))
-
-    assert sum(len(records) for _, records in read()) == 6
+def test_a_shard_that_is_damaged_while_it_is_read_is_named(folder):
+    groups = serialized_groups(Corpus(folder), tf.constant([1, 2]))
+    assert sum(len(records) for _, records in groups) == 6
     path = folder / shard_name(1, 2)
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        content = content[:-10]
-    else:
-        content[-30 if damage == "garbled" else 3] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="damaged.*shard-00001-of-00002"):
-        read()
+    whole = path.read_bytes()
+    garbled, header = bytearray(whole), bytearray(whole)
+    garbled[-30] ^= 1
+    header[3] ^= 1
+    for damaged in (whole[:-10], garbled, header):
+        path.write_bytes(damaged)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="damaged.*shard-00001-of-00002"):
+            list(groups)

@@ -1,14 +1,15 @@
 import codecs
+import itertools
 import re
 import tracemalloc
-
-import pytest
 
 from keras_bert.corpus import text_files
 from keras_bert.corpus.documents import Settings, line_batches
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.text_files import TextSpan
 from keras_bert.reports import Reports
+
+NEWLINES = ("\n", "\r\n", "\r")
 
 
 def read(path, start=0, stop=None, **settings):
@@ -44,12 +45,12 @@ def test_long_speeches_are_split_inside_their_quotation_marks():
     assert sentences[29] == 'This is sentence 29 of a speech."' and sentences[30] == "He sat."
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_a_sentence_a_line_and_blank_lines_between_documents(write, newline):
+def test_a_sentence_a_line_and_blank_lines_between_documents(write):
     text = "One a. Still one.\nTwo.\n\n \n\nThree, no stop\n\n"
-    documents, reports = read(write(text.replace("\n", newline)), text_format="sentences")
-    assert documents == [["One a. Still one.", "Two."], ["Three, no stop"]]
-    assert reports == {}
+    expected = [["One a. Still one.", "Two."], ["Three, no stop"]]
+    for newline in NEWLINES:
+        path = write(text.replace("\n", newline))
+        assert read(path, text_format="sentences") == (expected, {}), repr(newline)
 
 
 def test_wrapped_lines_are_joined_and_paragraphs_are_not(write):
@@ -69,20 +70,16 @@ def test_wrapped_lines_are_joined_and_paragraphs_are_not(write):
         ]
 
 
-@pytest.mark.parametrize(
-    "separator, documents",
-    [
-        (None, [["A title", "He said so.", "She went.", "It went on.", "CHAPTER II", "It ended."]]),
-        ("^CHAPTER ", [["A title", "He said so.", "She went.", "It went on."], ["It ended."]]),
-        (
-            r"^\s*$",
-            [["A title", "He said so.", "She went."], ["It went on.", "CHAPTER II", "It ended."]],
-        ),
-    ],
-)
-def test_lines_are_paragraphs_and_separators_stand_between_documents(write, separator, documents):
-    path = write("A title\nHe said so.\nShe went.\n\nIt went on.\nCHAPTER II\nIt ended.\n")
-    assert read(path, document_separator=separator)[0] == documents
+def test_lines_are_paragraphs_and_separators_stand_between_documents(write):
+    first, second, last = ["A title", "He said so.", "She went."], ["It went on."], ["It ended."]
+    lines = [*first, "", *second, "CHAPTER II", *last, ""]
+    path = write("\n".join(lines))
+    for separator, documents in (
+        (None, [[line for line in lines if line]]),
+        ("^CHAPTER ", [first + second, last]),
+        (r"^\s*$", [first, [*second, "CHAPTER II", *last]]),
+    ):
+        assert read(path, document_separator=separator)[0] == documents, separator
 
 
 def test_every_span_of_a_file_is_read_as_wrapped_as_its_beginning(write):
@@ -96,33 +93,24 @@ def test_every_span_of_a_file_is_read_as_wrapped_as_its_beginning(write):
     assert parts[0] + parts[1] == documents
 
 
-@pytest.mark.parametrize(
-    "encoding, mark",
-    [
-        ("utf-8", codecs.BOM_UTF8),
-        ("utf-16-le", codecs.BOM_UTF16_LE),
-        ("utf-16-be", codecs.BOM_UTF16_BE),
-        ("utf-32-le", codecs.BOM_UTF32_LE),
-    ],
-)
-def test_byte_order_marks_say_the_encoding(write, monkeypatch, encoding, mark):
+def test_byte_order_marks_say_the_encoding(write, monkeypatch):
     monkeypatch.setattr(text_files, "BLOCK_BYTES", 17)
-    text = "Grüße aus Köln.\r\nΑθήνα 東京 🙂.\r\n" * 5
-    documents, reports = read(write(mark + text.encode(encoding)))
-    assert documents == [["Grüße aus Köln.", "Αθήνα 東京 🙂."] * 5]
-    assert reports == {}
+    lines = ["Grüße aus Köln.", "Αθήνα 東京 🙂."] * 5
+    for encoding in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
+        path = write("\r\n".join(["\ufeff" + lines[0], *lines[1:]]).encode(encoding))
+        assert read(path) == ([lines], {}), encoding
 
 
-@pytest.mark.parametrize("block_bytes", [7, 12, 2**20])  # 12 end in the CR of a CR LF
-def test_invalid_utf8_is_replaced_and_reported_with_its_place(write, monkeypatch, block_bytes):
-    monkeypatch.setattr(text_files, "BLOCK_BYTES", block_bytes)
+def test_invalid_utf8_is_replaced_and_reported_with_its_place(write, monkeypatch):
     data = b"First line.\r\nCaf\xe9 au lait.\r\nGr\xc3\xbc\xc3 ok.\nAlready \xef\xbf\xbd lost.\n"
-    [document], reports = read(write(data), text_format="sentences")
-    assert document[:2] == ["First line.", "Caf\ufffd au lait."]
-    assert document[2:] == ["Grü\ufffd ok.", "Already \ufffd lost."]
-    broken, replaced = reports[text_files.BROKEN], reports[text_files.REPLACED]
-    assert broken["count"] == 2 and broken["examples"][0].endswith("a.txt, byte 16")
-    assert replaced["count"] == 1 and replaced["examples"][0].endswith("a.txt, byte 46")
+    lines = ["First line.", "Caf\ufffd au lait.", "Grü\ufffd ok.", "Already \ufffd lost."]
+    for block_bytes in (7, 12, 2**20):  # 12 end in the CR of a CR LF
+        monkeypatch.setattr(text_files, "BLOCK_BYTES", block_bytes)
+        documents, reports = read(write(data), text_format="sentences")
+        assert documents == [lines], block_bytes
+        broken, replaced = reports[text_files.BROKEN], reports[text_files.REPLACED]
+        assert broken["count"] == 2 and broken["examples"][0].endswith("a.txt, byte 16")
+        assert replaced["count"] == 1 and replaced["examples"][0].endswith("a.txt, byte 46")
     _, reports = read(write(b"One.\n\nTwo.\n\nCaf\xe9.\n"), start=5)  # places are the file's
     assert reports[text_files.BROKEN]["examples"][0].endswith("a.txt, byte 15")
 
@@ -138,26 +126,26 @@ def test_broken_utf16_is_reported(write):
     assert "a.txt, byte " in reports[text_files.REPLACED]["examples"][0]
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(write, newline):
+def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(write):
     # `tests/fuzz` cuts files of several documents.
     lines = []
-    for i in range(40):
+    for i in range(20):
         lines += [f"== {i}.", *(f"Größe {i} {j}." for j in range(i % 4 + 1)), ""]
-    path = write(newline.join(lines))
-    [whole], _ = read(path)
-    size = path.stat().st_size
-    for num_parts in (2, 3, 7, 60, size):
-        cuts = [size * part // num_parts for part in range(num_parts + 1)]
-        parts = [read(path, a, b)[0] for a, b in zip(cuts, cuts[1:], strict=False)]
-        assert [s for part in parts for document in part for s in document] == whole
+    for newline in NEWLINES:
+        path = write(newline.join(lines))
+        [whole], _ = read(path)
+        size = path.stat().st_size
+        for num_parts in (2, 3, 7, 60, size):
+            cuts = [size * part // num_parts for part in range(num_parts + 1)]
+            parts = [read(path, *span)[0] for span in itertools.pairwise(cuts)]
+            assert [s for part in parts for document in part for s in document] == whole
 
 
-@pytest.mark.parametrize("text", [" ".join(f"wörd{i}" for i in range(300)), "東" * 1000])
-def test_a_line_longer_than_a_block_is_read_whole(write, monkeypatch, text):
+def test_a_line_longer_than_a_block_is_read_whole(write, monkeypatch):
     monkeypatch.setattr(text_files, "BLOCK_BYTES", 100)
-    [sentences], reports = read(write(text))
-    assert (" " if " " in text else "").join(sentences) == text and reports == {}
+    for space, text in ((" ", " ".join(f"wörd{i}" for i in range(300))), ("", "東" * 1000)):
+        [sentences], reports = read(write(text))
+        assert space.join(sentences) == text and reports == {}
 
 
 def test_a_boundary_is_found_without_reading_a_whole_line(write):

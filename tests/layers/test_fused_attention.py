@@ -13,10 +13,10 @@ from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.plain_attention import HIDDEN, Visibility, plain_attention
 
-B, S, N, H = 3, 128, 4, 256
+B, N, S, D = 3, 4, 128, 64
 rng = np.random.default_rng(7)
-VECTORS = rng.normal(size=(3, B, S, N, H // N)).astype("float32")  # queries, keys and values
-UPSTREAM = rng.normal(size=(B, S, N, H // N)).astype("float32")
+VECTORS = rng.normal(size=(3, B, N, S, D)).astype("float32")  # queries, keys and values
+UPSTREAM = rng.normal(size=(B, N, S, D)).astype("float32")
 HOLES = np.random.default_rng(8).random((B, S)) < [[0.5], [0.9], [0]]  # one row has no token
 HOLES = HOLES.astype("int32")
 SEQUENCE_IDS = np.repeat([[1, 1, 2, 3], [1, 2, 0, 0], [1, 1, 1, 1]], S // 4, axis=1).astype("int32")
@@ -31,9 +31,7 @@ VISIBLE = {
 
 def reference(padding_mask=None, sequence_ids=None, window=None, factors=1.0):
     """Attention in float64, by NumPy: its value and the gradients of its sum by `UPSTREAM`."""
-    query, key, value, upstream = (
-        np.float64(x).transpose(0, 2, 1, 3).copy() for x in (*VECTORS, upstream_of(padding_mask))
-    )
+    query, key, value = np.float64(VECTORS)
     hidden = np.zeros((B, 1, 1, S), bool)
     if sequence_ids is not None:
         hidden = (sequence_ids[:, None] != sequence_ids[:, :, None])[:, None]
@@ -41,20 +39,21 @@ def reference(padding_mask=None, sequence_ids=None, window=None, factors=1.0):
         hidden = (padding_mask == 0)[:, None, None]
     if window is not None:
         hidden = hidden | (abs(np.arange(S)[:, None] - np.arange(S)) > window)
-    scale = query.shape[-1] ** -0.5
+    scale = D**-0.5
     scores = scale * query @ key.swapaxes(2, 3) + HIDDEN * hidden
     powers = np.exp(scores - scores.max(-1, keepdims=True))
     probabilities = powers / powers.sum(-1, keepdims=True)
+    upstream = upstream_of(padding_mask)
     slopes = upstream @ value.swapaxes(2, 3) * factors
     slopes = probabilities * (slopes - (slopes * probabilities).sum(-1, keepdims=True)) * scale
     dropped = probabilities * factors
     gradients = slopes @ key, slopes.swapaxes(2, 3) @ query, dropped.swapaxes(2, 3) @ upstream
-    return (dropped @ value).transpose(0, 2, 1, 3), np.transpose(gradients, (0, 1, 3, 2, 4))
+    return dropped @ value, *gradients
 
 
 def upstream_of(padding_mask):
     """The gradient of the context: no loss reads padding."""
-    return UPSTREAM if padding_mask is None else UPSTREAM * padding_mask[:, :, None, None]
+    return UPSTREAM if padding_mask is None else UPSTREAM * padding_mask[:, None, :, None]
 
 
 def compared(visible, value):
@@ -62,44 +61,35 @@ def compared(visible, value):
     masks = VISIBLE[visible]
     if "padding_mask" not in masks:
         return value
-    seen = masks["padding_mask"][:, :, None, None] if len(masks) > 1 else 1
-    return (value * seen)[..., :2, :, :, :]
+    seen = masks["padding_mask"][:, None, :, None] if len(masks) > 1 else 1
+    return (value * seen)[:2]
 
 
-def jax_value_and_gradient(function, dtype, padding_mask):
-    import jax
+def visibility_of(visible):
+    """The masks as tensors of the backend."""
+    masks = {**VISIBLE[visible]}
+    window = masks.pop("window", None)
+    return Visibility(**{n: ops.convert_to_tensor(m) for n, m in masks.items()}, window=window)
 
-    value, pull_back = jax.vjp(function, *jax.numpy.asarray(VECTORS, dtype))
-    return value, jax.numpy.stack(pull_back(jax.numpy.asarray(upstream_of(padding_mask), dtype)))
+
+def plain(visible):
+    return functools.partial(plain_attention, visibility=visibility_of(visible), training=True)
 
 
-def of_cudnn(dtype, **visible):
+def cudnn(visible):
     """JAX's own kernel in place of cuDNN's, which takes the same arguments."""
     pytest.importorskip("jax")
     from keras_bert.layers.cudnn_attention import cudnn_attention
 
-    own = {"visibility": Visibility(**visible), "implementation": "xla"}
-
-    def attend(*vectors):
-        return cudnn_attention(*(each.swapaxes(1, 2) for each in vectors), **own).swapaxes(1, 2)
-
-    return jax_value_and_gradient(attend, dtype, visible.get("padding_mask"))
+    visibility = Visibility(**VISIBLE[visible])
+    return functools.partial(cudnn_attention, visibility=visibility, implementation="xla")
 
 
-def of_torch(dtype, padding_mask=None, sequence_ids=None, dropout=None, **others):
+def sdpa(visible, dropout=None):
     if keras.backend.backend() != "torch":
         pytest.skip("needs the PyTorch backend")
-    gradient = ops.convert_to_tensor(upstream_of(padding_mask).astype("float32"))
-    padding_mask, sequence_ids = (
-        None if array is None else ops.convert_to_tensor(array)
-        for array in (padding_mask, sequence_ids)
-    )
-    vectors = ops.cast(ops.convert_to_tensor(VECTORS), dtype).requires_grad_()
-    visibility = Visibility(padding_mask, sequence_ids, **others)
-    heads = vectors.transpose(2, 3)
-    value = fused_attention.sdpa_attention(*heads, visibility, dropout).transpose(1, 2)
-    value.backward(ops.cast(gradient, dtype))
-    return value, vectors.grad
+    visibility = visibility_of(visible)
+    return functools.partial(fused_attention.sdpa_attention, visibility=visibility, dropout=dropout)
 
 
 TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
@@ -111,32 +101,46 @@ CASES = [
 CASES.append(pytest.param("near of sequences", "bfloat16", marks=pytest.mark.slow))
 
 
+@pytest.fixture
+def assert_formula(value_and_gradients):
+    """Asserts that a kernel's value and gradients are those of `reference`."""
+
+    def check(kernel, visible, dtype="float32", backend=None, **factors):
+        masks = VISIBLE[visible]
+        upstream = upstream_of(masks.get("padding_mask"))
+        found = value_and_gradients(kernel, dtype, upstream, *VECTORS, backend=backend)
+        of_values, of_gradients = TOLERANCES[dtype]
+        tolerances = of_values, *[of_gradients] * 3
+        expected = reference(**masks, **factors)
+        for own, wanted, tolerance in zip(found, expected, tolerances, strict=True):
+            difference = np.abs(compared(visible, own - wanted))
+            assert difference.max() <= tolerance * np.abs(wanted).max()
+            assert np.isfinite(own).all(), "a row of padding alone stays finite"
+
+    return check
+
+
 @pytest.mark.parametrize(("visible", "dtype"), CASES)
-@pytest.mark.parametrize("kernel", [of_cudnn, of_torch])
-def test_kernels_agree_with_the_formula(kernel, visible, dtype):
-    expected = reference(**VISIBLE[visible])
-    for found, wanted, tolerance in zip(
-        kernel(dtype, **VISIBLE[visible]), expected, TOLERANCES[dtype], strict=True
-    ):
-        found = ops.convert_to_numpy(ops.cast(found, "float32"))
-        difference = np.abs(compared(visible, found - wanted))
-        assert difference.max() <= tolerance * np.abs(wanted).max()
-        assert np.isfinite(found).all(), "a row of padding alone stays finite"
+@pytest.mark.parametrize("kernel", [plain, cudnn, sdpa])
+def test_kernels_agree_with_the_formula(assert_formula, kernel, visible, dtype):
+    backend = "jax" if kernel is cudnn else None
+    assert_formula(kernel(visible), visible, dtype, backend)
 
 
 @pytest.mark.parametrize("visible", ["tokens", "sequences"])
-def test_torch_drops_probabilities_in_training_alone(visible, torch):
+def test_torch_drops_probabilities_in_training_alone(assert_formula, visible, torch):
     """The values are the identity, so that results are probabilities; then they are others."""
-    masks = {name: ops.convert_to_tensor(mask) for name, mask in VISIBLE[visible].items()}
-    query, key = ops.convert_to_tensor(VECTORS[:2].swapaxes(2, 3))
+    visibility = visibility_of(visible)
+    query, key = ops.convert_to_tensor(VECTORS[:2])
     ones = torch.eye(S).expand(B, N, S, S)
     dropout = Dropout(0.25)
 
     def draw(training=True):
-        arguments = {"query": query, "key": key, "value": ones, "dropout": dropout, **masks}
+        arguments = {"query": query, "key": key, "value": ones, "dropout": dropout}
+        arguments |= {"padding_mask": visibility[0], "sequence_ids": visibility[1]}
         return ops.convert_to_numpy(attention(**arguments, training=training))[:2]
 
-    expected = ops.convert_to_numpy(plain_attention(query, key, ones, Visibility(**masks)))[:2]
+    expected = ops.convert_to_numpy(plain_attention(query, key, ones, visibility))[:2]
     np.testing.assert_allclose(draw(training=False), expected, atol=1e-6)
     draws = np.stack([draw() for _ in range(40)])
     seen = expected > 1e-6  # the last row sees nothing but padding
@@ -148,11 +152,7 @@ def test_torch_drops_probabilities_in_training_alone(visible, torch):
     factors = np.ones((B, N, S, S))
     factors[:2] = np.where(draw() == 0, 0, 1 / 0.75)
     torch.manual_seed(1)
-    found = of_torch("float32", **VISIBLE[visible], dropout=dropout)
-    expected = reference(**VISIBLE[visible], factors=factors)
-    for own, wanted, tolerance in zip(found, expected, TOLERANCES["float32"], strict=True):
-        difference = np.abs(ops.convert_to_numpy(own.detach()) - wanted)[..., :2, :, :, :]
-        assert difference.max() <= tolerance * np.abs(wanted).max()
+    assert_formula(sdpa(visible, dropout), visible, factors=factors)
 
 
 def device(platform, compute_capability=None):
@@ -163,7 +163,7 @@ def device(platform, compute_capability=None):
 
 def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
     backend = keras.backend.backend()
-    vectors = ops.convert_to_tensor(VECTORS[0].swapaxes(1, 2))
+    vectors = ops.convert_to_tensor(VECTORS[0])
     half, short = ops.cast(vectors, "bfloat16"), vectors[:, :, :100]
     dropout = Dropout(0.1)
     choose = functools.partial(fused_attention.fused_kernel, visibility=Visibility())
@@ -200,20 +200,18 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         keras.config.enable_flash_attention()
 
 
-@pytest.mark.parametrize(
-    "heads, length, capability, has_mask, taken",
-    [
-        (N, 128, "7.5", False, False),  # before Ampere
-        (N, 128, "gfx942", False, False),  # of AMD
-        (N, 127, "8.0", False, True),
-        (N, 127, "8.0", True, False),  # gradients under a mask
-        (64, 128, "9.0", False, False),  # heads of 4
-        (1, 128, "8.6", False, False),  # a head of 256
-        (1, 128, "10.0", False, True),
-    ],
-)
-def test_cudnn_takes_what_its_gpu_has(jax, heads, length, capability, has_mask, taken):
+def test_cudnn_takes_what_its_gpu_has(jax):
     from keras_bert.layers.cudnn_attention import fits
 
-    query = jax.numpy.zeros((1, heads, length, H // heads), "bfloat16")
-    assert fits(query, device("gpu", capability)(), has_mask) is taken
+    for width, length, capability, has_mask, taken in (
+        (64, 128, "7.5", False, False),  # before Ampere
+        (64, 128, "gfx942", False, False),  # of AMD
+        (64, 127, "8.0", False, True),
+        (64, 127, "8.0", True, False),  # gradients under a mask
+        (4, 128, "9.0", False, False),
+        (256, 128, "8.6", False, False),
+        (256, 128, "10.0", False, True),
+    ):
+        query = jax.numpy.zeros((1, 1, length, width), "bfloat16")
+        found = fits(query, device("gpu", capability)(), has_mask)
+        assert found is taken, (width, length, capability)

@@ -54,42 +54,33 @@ def kernels(tensorflow, layer, x):
     return {node.op for graph in metadata.partition_graphs for node in graph.node}
 
 
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-5])
-@pytest.mark.parametrize("center", [False, True])
-def test_a_norm_is_what_it_is_elsewhere(tensorflow, wide_layers, assert_close, epsilon, center):
-    layer = LayerNorm(epsilon=epsilon, center=center)
-    layer.build(ROWS.shape)
-    wide_layers(layer)
-    for x in (ROWS, ROWS * 1e-4, ROWS[:, :1], ROWS[:0]):
-        own, plain = traced(tensorflow, layer, True)(x), traced(tensorflow, layer, False)(x)
-        assert own.shape == x.shape
-        assert_close(own, plain)
+def layers():
+    """Each with the kernel of oneDNN that takes its place, and what that replaces."""
+    for epsilon in (1e-12, 1e-5):
+        for center in (False, True):
+            norm = LayerNorm(epsilon=epsilon, center=center)
+            yield norm, "_MklLayerNorm", "FusedBatchNormV3"
+    yield GatedFeedForward(8, 12), "_MklNativeFusedMatMul", "Erf"
 
 
-@pytest.mark.parametrize("rank", [None, 2])
-def test_gates_are_what_they_are_elsewhere(tensorflow, wide_layers, assert_close, rank):
-    layer = GatedFeedForward(8, 12)
-    layer.build(ROWS.shape)
-    wide_layers(layer)
-    if rank:
-        layer.values_and_gates.enable_lora(rank)
+def test_layers_are_what_they_are_elsewhere(tensorflow, wide_layers, assert_close):
+    adapted = GatedFeedForward(8, 12)
+    adapted.build(ROWS.shape)
+    adapted.values_and_gates.enable_lora(2)
+    for layer in [adapted, *(layer for layer, _, _ in layers())]:
+        layer(ROWS)
         wide_layers(layer)
-    own, plain = traced(tensorflow, layer, True)(ROWS), traced(tensorflow, layer, False)(ROWS)
-    assert_close(own, plain)
+        own, plain = (traced(tensorflow, layer, takes) for takes in (True, False))
+        for x in (ROWS, ROWS * 1e-4, ROWS[:, :1], ROWS[:0]):
+            assert own(x).shape == x.shape
+            assert_close(own(x), plain(x))
 
 
 @pytest.mark.skipif(not has_onednn(), reason="TensorFlow has no oneDNN here")
-@pytest.mark.parametrize(
-    ("layer", "wanted", "replaced"),
-    [
-        (LayerNorm(epsilon=1e-12), "_MklLayerNorm", "FusedBatchNormV3"),
-        (LayerNorm(epsilon=1e-5, center=False), "_MklLayerNorm", "FusedBatchNormV3"),
-        (GatedFeedForward(8, 12), "_MklNativeFusedMatMul", "Erf"),
-    ],
-)
-def test_tensorflow_replaces_the_patterns(tensorflow, layer, wanted, replaced):
-    found = kernels(tensorflow, layer, ROWS)
-    assert wanted in found and not any(replaced in kernel for kernel in found)
+def test_tensorflow_replaces_the_patterns(tensorflow):
+    for layer, wanted, replaced in layers():
+        found = kernels(tensorflow, layer, ROWS)
+        assert wanted in found and not any(replaced in kernel for kernel in found)
 
 
 def test_long_rows_are_computed_in_blocks_of_queries(

@@ -53,6 +53,10 @@ def records(corpus):
     return found
 
 
+def files_below(folder):
+    return [name for _, _, names in os.walk(folder) for name in names]
+
+
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -67,7 +71,7 @@ def test_shards_hold_every_document_tokenized(inputs, tmp_path, prepare, tokeniz
     assert corpus.num_sentences == sum(map(len, expected))
     assert corpus.num_tokens == sum(len(s) for d in expected for s in d)
     names = {"corpus.json", "vocab.txt", *(shard["name"] for shard in corpus.shards)}
-    assert set(os.listdir(tmp_path / "out")) == names
+    assert {*files_below(tmp_path / "out")} == names
     corpus.check_tokenizer(tokenizer)
 
 
@@ -127,35 +131,34 @@ def test_one_document_has_no_random_next_sentence(write, tmp_path, prepare, refu
 DAMAGED = ["", "{", "[]", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']
 
 
-@pytest.mark.parametrize("damage", [None, *DAMAGED])  # of a progress file; of a shard for None
-def test_an_interrupted_run_resumes(
-    inputs, tmp_path, prepare, small_slices, monkeypatch, refused, capsys, damage
-):
-    whole = prepare(inputs, tmp_path / "whole")
-    written, last, write_slice = [], 1, corpus_slice.write_slice
-
-    def write_until_last(slice_, **arguments):
-        if slice_.index > last:
-            raise KeyboardInterrupt
-        written.append(slice_.index)
-        write_slice(slice_, **arguments)
-
+def test_an_interrupted_run_resumes(inputs, tmp_path, prepare, monkeypatch, refused, capsys):
+    monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 500)
+    whole, out = prepare(inputs, tmp_path / "whole"), tmp_path / "out"
     module = importlib.import_module("keras_bert.corpus.prepare_corpus")
-    monkeypatch.setattr(module, "write_slice", write_until_last)
-    out = tmp_path / "out"
+    written, num_damaged = [], 1 + len(DAMAGED)
+
+    def write_slice(slice_, **arguments):
+        if len(written) > num_damaged:
+            raise KeyboardInterrupt
+        written.append(slice_.shard)
+        corpus_slice.write_slice(slice_, **arguments)
+
+    monkeypatch.setattr(module, "write_slice", write_slice)
     with pytest.raises(KeyboardInterrupt):
         prepare(inputs, out)
     refused("interrupted", Corpus, out)
-    broken = out / whole.shards[0]["name"]
-    if damage is None:  # as after a crash of the machine
-        broken.write_bytes(broken.read_bytes()[:10])
-    else:
-        (out / "progress" / f"{broken.name}.json").write_text(damage)
-    left = Path(temporary_name(out / whole.shards[3]["name"]))
+    finished = written.copy()
+    broken = out / finished[0]
+    broken.write_bytes(broken.read_bytes()[:10])  # as after a crash of the machine
+    for name, damage in zip(finished[1:], DAMAGED, strict=False):
+        (out / "progress" / f"{name}.json").write_text(damage)
+    left = Path(temporary_name(out / whole.shards[-1]["name"]))
     left.write_bytes(b"half")
-    written, last = [], np.inf
+    num_damaged = np.inf
+    written.clear()
     prepare(inputs, out)
-    assert written == [0, *range(2, len(whole.shards))]
+    names = [shard["name"] for shard in whole.shards]
+    assert [name for name in names if name not in written] == finished[-1:]
     assert contents(out) == contents(tmp_path / "whole")
     written.clear()
     left.touch()  # as after a kill between the last file and the removal of the temporary ones
@@ -177,27 +180,24 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, prepare, refuse
     refused("different .*inputs.* seed", prepare, inputs, tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"text_format": "lines"}, "text_format must be one of 'prose', 'sentences'"),
-        ({"document_separator": "("}, "not a regular expression"),
-        ({"document_separator": "x", "text_format": "sentences"}, "Omit it"),
-        ({"num_workers": 0}, "num_workers must be at least 1"),
-        ({"tokenizer": "bert"}, "the tokens of a BertTokenizer .* got 'bert'"),
-        ({"inputs": ["nowhere.txt"]}, "input file nowhere.txt does not exist"),
-        ({"inputs": []}, "No input files"),
-        ({"inputs": ["in_no_files"]}, "No input files"),
-    ],
-)
-def test_bad_arguments_leave_no_corpus(
-    inputs, tmp_path, prepare, monkeypatch, arguments, message, refused
-):
+WRONG = [
+    ({"text_format": "lines"}, "text_format must be one of 'prose', 'sentences'"),
+    ({"document_separator": "("}, "not a regular expression"),
+    ({"document_separator": "x", "text_format": "sentences"}, "Omit it"),
+    ({"num_workers": 0}, "num_workers must be at least 1"),
+    ({"tokenizer": "bert"}, "the tokens of a BertTokenizer .* got 'bert'"),
+    ({"inputs": ["nowhere.txt"]}, "input file nowhere.txt does not exist"),
+    ({"inputs": []}, "No input files"),
+    ({"inputs": ["in_no_files"]}, "No input files"),
+]
+
+
+def test_bad_arguments_leave_no_corpus(inputs, tmp_path, prepare, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in_no_files").mkdir()
-    refused(message, prepare, **{"inputs": inputs, "output": "out", **arguments})
-    left = [name for _, _, names in os.walk("out") for name in names]
-    assert set(left) <= {"plan.json"}
+    for arguments, message in WRONG:
+        refused(message, prepare, **{"inputs": inputs, "output": "out", **arguments})
+        assert {*files_below("out")} <= {"plan.json"}
 
 
 @pytest.mark.slow

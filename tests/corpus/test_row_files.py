@@ -9,7 +9,6 @@ import random
 import shutil
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
@@ -74,32 +73,35 @@ def shards(folder):
     return {path.name: path.read_bytes() for path in folder.glob("shard-*")}
 
 
-@pytest.mark.parametrize("text_format", ["prose", "sentences"])
-def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, prepare, texts, text_format):
+def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, prepare, texts, monkeypatch):
     kinds = [f"{stem}+{packing}" for stem in ("txt", "jsonl") for packing in PACK]
     kinds += ["json+.gz", "parquet"]
-    expected = None
-    for kind in kinds:
-        inputs = write_texts(tmp_path / f"in_{kind}", kind, texts)
-        corpus = prepare(inputs, tmp_path / kind, text_format=text_format)
-        expected = expected or shards(tmp_path / kind)
-        assert shards(tmp_path / kind) == expected, kind
-        assert "word" in keras_bert.learn_vocabulary(inputs, 60, num_workers=1, progress=False)
-    assert corpus.num_documents == 39 + (text_format == "sentences") and len(expected) == 1
+    inputs = [write_texts(tmp_path / f"in_{kind}", kind, texts) for kind in kinds]
+    for paths in inputs:
+        assert "word" in keras_bert.learn_vocabulary(paths, 60, num_workers=1, progress=False)
+    for text_format, block_bytes in (("prose", 2**20), ("prose", 150), ("sentences", 2**20)):
+        monkeypatch.setattr(text_files, "BLOCK_BYTES", block_bytes)
+        monkeypatch.setattr(row_files, "BLOCK_BYTES", block_bytes)
+        written = set()
+        for kind, paths in zip(kinds, inputs, strict=True):
+            out = tmp_path / f"{kind}_{text_format}_{block_bytes}"
+            corpus = prepare(paths, out, text_format=text_format)
+            written |= {*shards(out).items()}
+            assert len(written) == 1, out
+        assert corpus.num_documents == 39 + (text_format == "sentences")
 
 
-@pytest.mark.parametrize("kind, group", [("jsonl+", 8), ("parquet", 8), ("parquet", 1000)])
-def test_slices_hold_each_row_once(tmp_path, texts, kind, group, monkeypatch):
+def test_slices_hold_each_row_once(tmp_path, texts, monkeypatch):
     monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 1500)
     monkeypatch.setattr(row_files, "_BATCH_BYTES", 500)  # several in a row group
-    inputs = write_texts(tmp_path / "in", kind, texts * 3, row_group_size=group)
-    slices = plan_slices(find_inputs(inputs, Reports()), Settings())
-    rows = [list(slice_.spans[0].rows(["text"])) for slice_ in slices]
-    assert len([part for part in rows if part]) > 4
-    places, rows = zip(*itertools.chain.from_iterable(rows), strict=True)
-    assert [row["text"] for row in rows] == texts * 3 and len(set(places)) == len(places)
-    if kind == "parquet":
-        assert [place.split()[2] for place in places] == [str(n) for n in range(1, 121)]
+    for kind, group in (("jsonl+", 8), ("parquet", 8), ("parquet", 1000)):
+        inputs = write_texts(tmp_path / f"{kind}{group}", kind, texts * 3, row_group_size=group)
+        slices = plan_slices(find_inputs(inputs, Reports()), Settings())
+        parts = [list(slice_.spans[0].rows(["text"])) for slice_ in slices]
+        assert sum(map(bool, parts)) > 4
+        places, rows = zip(*itertools.chain.from_iterable(parts), strict=True)
+        assert [row["text"] for row in rows] == texts * 3 and len(set(places)) == len(places)
+    assert [place.split()[2] for place in places] == [str(n) for n in range(1, 121)]
 
 
 def test_folders_and_patterns(tmp_path, prepare, texts, refused):
@@ -169,18 +171,6 @@ def test_a_text_that_repeats_itself_is_whole_and_its_copy_is_left_out(
     assert corpus_slice.REPEATED not in one.description["reports"]
 
 
-def test_a_long_row_is_read_like_a_text_file(tmp_path, prepare):
-    def wrapped(width):
-        return "\n".join(textwrap.wrap("Word1 word2 word3 word4. " * 2**15, width))
-
-    text = wrapped(70) + "\n" + wrapped(76) + "\n" + "word5 " * 2**18
-    contents = set()
-    for kind in ("txt+.gz", "jsonl", "parquet"):
-        prepare(write_texts(tmp_path / f"in_{kind}", kind, [text]), tmp_path / kind)
-        contents |= {*shards(tmp_path / kind).values()}
-    assert len(contents) == 1
-
-
 def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, prepare):
     path = tmp_path / "a.parquet"
     texts = pyarrow.array([b"Word1.", None, b"Word2 \xff.", b"Word3."])
@@ -196,62 +186,47 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, pre
     assert broken["examples"] == places
 
 
-def arrow_table(**columns):
+def of_parquet(names="text", *columns):
     sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.table(columns), sink)
+    parquet.write_table(pyarrow.table(columns, names.split()[: len(columns)]), sink)
     return sink.getvalue().to_pybytes()
 
 
 NOT_UTF8 = pyarrow.array([b"A", b"\xff"]).view("string")
+LONG_LINE = gzip.compress(b'{"text": "A."}\n' + b"a" * 5000)
+CYRILLIC = "Мать и мачеха росли у дороги.".encode("cp1251") * 9
+BAD = [
+    ("a.jsonl", b'{"text": "A."}\n{"body": ""}', "line 2: .*'text' isn't there.*are: body"),
+    ("a.jsonl", b'\n\n{"text": 5, "n": 1}', "line 3: .*'text' holds 5, no text.*are: text, n"),
+    ("a.jsonl", b'{"text": "A."}\n{"text"', "line 2: .* is no JSON object"),
+    ("a.jsonl", b"[1]", "line 1: .* no JSON object"),
+    ("a.jsonl.gz", LONG_LINE, "line 2: .*at most 4,096 characters"),
+    ("a.parquet", of_parquet("body", ["A."]), "row 1 .row group 0.: .*'text' isn't.*are: body"),
+    ("a.parquet", of_parquet("text", [1]), "column 'text' holds 1, no text"),
+    ("a.parquet", of_parquet("text", [["a"]]), "column 'text' holds .'a'., no text"),
+    ("a.parquet", of_parquet("text text", ["A."], ["B."]), "two columns 'text'"),
+    ("a.parquet", of_parquet(), "no text in the input"),
+    ("a.parquet", of_parquet("text", NOT_UTF8), "row group 0: a text after row 0 .*UTF-8.*0xff"),
+    ("a.parquet", b"PAR1 no more", "a.parquet is damaged, or of another kind"),
+    ("a.txt.gz", gzip.compress(b"Word1. " * 99)[:-9], "a.txt.gz is damaged, .* kind: Trunc"),
+    ("a.txt.bz2", bz2.compress(b"Word1. " * 9)[:-14], "a.txt.bz2 is damaged"),
+    ("a.txt.zst", b"Word1. " * 9, "a.txt.zst is damaged, or of another kind"),
+    ("a.jsonl.xz", b"", "unknown kind or compression.*.gz, .bz2, .zst"),
+    ("a.parquet.gz", b"", "unknown kind or compression"),
+    ("a.txt", b"\x7fELF\x00\x00\x01", "not a text file .* and 2 zero"),
+    ("a.txt", CYRILLIC, "in UTF-8: .* iconv"),
+    ("a.txt", b"\xef\xbb\xbf \n\n", "no text in the input"),
+]
 
 
-@pytest.mark.parametrize(
-    "name, data, message",
-    [
-        ("a.jsonl", b'{"text": "A."}\n{"body": ""}', "line 2: .*'text' isn't there.*are: body"),
-        ("a.jsonl", b'\n\n{"text": 5, "n": 1}', "line 3: .*'text' holds 5, no text.*are: text, n"),
-        ("a.jsonl", b'{"text": "A."}\n{"text"', "line 2: .* is no JSON object"),
-        ("a.jsonl", b"[1]", "line 1: .* no JSON object"),
-        (
-            "a.jsonl.gz",
-            gzip.compress(b'{"text": "A."}\n' + b"a" * 5000, mtime=0),
-            "line 2: .*at most 4,096 characters",
-        ),
-        ("a.parquet", arrow_table(body=["A."]), "row 1 .row group 0.: .*'text' isn't.*are: body"),
-        ("a.parquet", arrow_table(text=[1]), "column 'text' holds 1, no text"),
-        ("a.parquet", arrow_table(text=[["a"]]), "column 'text' holds .'a'., no text"),
-        ("a.parquet", arrow_table(), "no text in the input"),
-        ("a.parquet", arrow_table(text=NOT_UTF8), "row group 0: a text after row 0 .*UTF-8.*0xff"),
-        ("a.parquet", b"PAR1 no more", "a.parquet is damaged, or of another kind"),
-        (
-            "a.txt.gz",
-            gzip.compress(b"Word1. " * 99, mtime=0)[:-9],
-            "a.txt.gz is damaged, .* kind: Trunc",
-        ),
-        ("a.txt.bz2", bz2.compress(b"Word1. " * 9)[:-14], "a.txt.bz2 is damaged"),
-        ("a.txt.zst", b"Word1. " * 9, "a.txt.zst is damaged, or of another kind"),
-        ("a.jsonl.xz", b"", "unknown kind or compression.*.gz, .bz2, .zst"),
-        ("a.parquet.gz", b"", "unknown kind or compression"),
-        ("a.txt", b"\x7fELF\x00\x00\x01", "not a text file .* and 2 zero"),
-        ("a.txt", "Мать и мачеха росли у дороги.".encode("cp1251") * 9, "in UTF-8: .* iconv"),
-        ("a.txt", b"\xef\xbb\xbf \n\n", "no text in the input"),
-    ],
-)
-def test_bad_files_leave_no_corpus(write, prepare, monkeypatch, name, data, message, refused):
+def test_bad_files_leave_no_corpus(write, tmp_path, prepare, monkeypatch, refused):
     monkeypatch.setattr(row_files, "MAX_LINE", 2**12)
-    path = write(data, name)
-    output = path.parent / "out"
-    refused(message, prepare, path, output)
-    left = [name for _, _, names in os.walk(output) for name in names]
-    assert set(left) <= {"plan.json"}
-    # another try in the same folder
+    output = tmp_path / "out"
+    for name, data, message in BAD:  # another try in the same folder
+        refused(message, prepare, write(data, name), output)
+        left = [name for _, _, names in os.walk(output) for name in names]
+        assert {*left} <= {"plan.json"}, name
     assert prepare(write("Word1.", "b.txt"), output).num_documents == 1
-
-
-def test_a_second_column_of_texts_is_refused(tmp_path, prepare, refused):
-    twice = pyarrow.table([["A."], ["B."]], ["text", "text"])
-    parquet.write_table(twice, tmp_path / "a.parquet")
-    refused("two columns 'text'", prepare, tmp_path / "a.parquet", tmp_path / "out")
 
 
 def test_a_damaged_row_group_is_named(tmp_path, prepare, texts, refused):

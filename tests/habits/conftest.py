@@ -5,7 +5,6 @@ from collections import UserList
 
 import keras
 import numpy as np
-import pandas as pd
 import pytest
 
 import keras_bert
@@ -29,18 +28,32 @@ class Rows(UserList):
         return UserList(row[key] for row in self) if isinstance(key, str) else self.data[key]
 
 
+class Loader:
+    """Yields the same rows in each pass."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        return iter(self.rows)
+
+
+class BatchList(keras.utils.PyDataset):
+    """Batches in a user's own class."""
+
+    def __init__(self, batches):
+        super().__init__()
+        self.batches = batches
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __getitem__(self, index):
+        return self.batches[index]
+
+
 def backend_is(name):
     return keras.backend.backend() == name
-
-
-@pytest.fixture
-def texts():
-    return list(TEXTS)
-
-
-@pytest.fixture
-def labels():
-    return list(LABELS)
 
 
 @pytest.fixture(scope="session")
@@ -205,18 +218,8 @@ def torch():
 
 
 @pytest.fixture
-def names(labels):
-    return [NAMES[label] for label in labels]
-
-
-@pytest.fixture
-def df(texts, names):
-    return pd.DataFrame({"text": texts, "label": names})
-
-
-@pytest.fixture
-def dataset(tf, texts, labels):
-    return tf.data.Dataset.from_tensor_slices((texts, labels))
+def dataset(tf):
+    return tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
 
 
 @pytest.fixture(scope="session")
@@ -238,13 +241,8 @@ def reads_as_lists(fit_batches, assert_close):
     Other rows or weights may be given, too.
     """
 
-    def check(*data, rows=ROWS, weights=None):
+    def check(*data, rows=ROWS, weights=None, name=""):
         texts, labels = ([column[row] for row in rows] for column in (TEXTS, LABELS))
-        assert_close(fit_batches(*data), fit_batches(texts, labels, weights), sums=0)
+        assert_close(fit_batches(*data), fit_batches(texts, labels, weights), sums=0, name=name)
 
     return check
-
-
-@pytest.fixture
-def rows(texts, labels):
-    return Rows({"text": x, "label": y} for x, y in zip(texts, labels, strict=True))

@@ -1,99 +1,296 @@
-"""Texts in memory, labels, weights and validation data in the forms in which users have them."""
+"""Data in the forms in which users have them is read as lists are, or refused by name."""
 
-import keras
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.habits.conftest import LABELS, NAMES, PLAIN, TEXTS, WEIGHTS
+from keras_bert import (
+    Batching,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedder,
+    BertEmbedderPreprocessor,
+    BertSpanLabeler,
+    BertSpanLabelerPreprocessor,
+    BertTokenClassifier,
+    BertTokenClassifierPreprocessor,
+)
+from keras_bert.readers import read_squad
+from tests.habits.conftest import LABELS, NAMES, PLAIN, TEXTS, WEIGHTS, BatchList, Loader, Rows
 
 NAMED = [NAMES[label] for label in LABELS]
 TABLE = pd.DataFrame({"text": TEXTS, "label": NAMED})
 CATEGORIES = TABLE.astype("category")
+MISSING = TABLE.copy()
+MISSING.loc[3] = np.nan
+SHUFFLED = MISSING.dropna().sample(frac=1, random_state=4)
+EXAMPLES = list(zip(TEXTS, LABELS, strict=True))
+ROWS = Rows({"text": text, "label": label} for text, label in EXAMPLES)
+
+
+def batches_of_arrays():
+    for start in (0, 4):
+        rows = slice(start, start + 4)
+        yield np.array(TEXTS[rows]), np.array(LABELS[rows])
+
+
 FORMS = {
+    "arrays": (np.array(TEXTS), np.array(LABELS)),
     "bytes of NumPy": np.array([TEXTS, NAMED], dtype="S"),
     "strings of NumPy": np.array([TEXTS, NAMED], dtype=np.dtypes.StringDType()),
     "texts in a column": (np.array(TEXTS)[:, None], LABELS),
     "booleans": (TEXTS, np.array(LABELS) == 1),
     "labels in a column": (TEXTS, np.array(LABELS)[:, None]),
     "labels in lists of one": (TEXTS, [[label] for label in LABELS]),
+    "a table": (TABLE,),
     "columns of a table": (TABLE["text"], TABLE["label"]),
     "tables of one column": (TABLE[["text"]], TABLE[["label"]]),
+    "a dict of columns": ({"text": TEXTS, "label": LABELS},),
     "categories": (CATEGORIES["text"], CATEGORIES["label"]),
     "nullable integers": (TABLE["text"], pd.Series(LABELS, dtype="Int64")),
+    "columns of a data set": (ROWS["text"], ROWS["label"]),
+    "tuples of a table": (TABLE.itertuples(index=False),),
+    "batches of a generator": (batches_of_arrays(),),
+    "batches of a PyDataset": (BatchList([*batches_of_arrays()]),),
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_each_form_is_read_as_lists(form, reads_as_lists):
-    reads_as_lists(*FORMS[form])
+def test_each_form_is_read_as_lists(reads_as_lists):
+    for name, data in FORMS.items():
+        reads_as_lists(*data, name=name)
+    reads_as_lists(SHUFFLED["text"], SHUFFLED["label"], rows=SHUFFLED.index)
 
 
-def test_arrays_and_tables_train_as_by_hand(sgd_model, plain, trained_as):
-    start = sgd_model.get_weights()
-    for data in ((np.array(TEXTS), np.array(LABELS)), (TABLE,)):
-        sgd_model.set_weights(start)
-        trained_as(sgd_model, sgd_model.fit(*data, **PLAIN), plain())
-
-
-def test_tensors_as_labels(torch, reads_as_lists):
-    reads_as_lists(TEXTS, torch.tensor(LABELS))
-    reads_as_lists(TEXTS, keras.ops.convert_to_tensor(LABELS))
-
-
-def test_rows_of_a_table_are_read_in_their_order(df, reads_as_lists):
-    df.loc[3, "text"] = None
-    df = df.dropna().sample(frac=1, random_state=4)
-    reads_as_lists(df["text"], df["label"], rows=df.index)
-
-
-# Missing values, wrong labels and examples
-
-
-def test_missing_values_are_named(sgd_model, df, texts, labels, refused):
-    empty = df.copy()
-    empty.loc[3] = np.nan
-    refused("Text 3", sgd_model.fit, empty["text"], df["label"])
-    refused("Text 2 is None", sgd_model.predict, [*texts[:2], None])
-    refused("Label 3", sgd_model.fit, df["text"], empty["label"])
-    for missing in (
-        pd.Series([*labels[:7], np.nan]),
-        pd.Series([*labels[:7], pd.NA], dtype="Int64"),
-    ):
-        refused(r"(?i)label.*(nan|NA)", sgd_model.fit, texts, missing)
-
-
-def test_texts_need_their_labels(sgd_model, df, texts, labels, refused):
-    refused("8.*7|7.*8", sgd_model.fit, texts, labels[:7])
-    for x in (texts, df[["text"]], "train.csv"):
-        refused("pass y", sgd_model.fit, x)
-    refused(r"pass table\['text'\]", sgd_model.fit, df, df["label"])
-    refused("y must have a value for each example", sgd_model.fit, "a b", "yes")
-
-
-def test_other_collections_are_refused(sgd_model, texts, labels, refused):
-    refused("list of tuples, or a tuple of two columns", sgd_model.fit, tuple(texts), labels)
-    refused("takes raw examples", sgd_model.fit, set(texts), labels)
-
-
-# Weights
-
-
-@pytest.mark.parametrize(
-    "form", [tuple, np.array, pd.Series, pd.DataFrame, lambda w: [[x] for x in w]]
-)
-def test_each_form_of_weights_is_read_as_a_list(form, reads_as_lists):
-    reads_as_lists(TEXTS, LABELS, form(WEIGHTS), weights=WEIGHTS)
-
-
-def test_a_mask_is_read_as_weights(reads_as_lists):
+def test_each_form_of_weights_is_read_as_a_list(reads_as_lists):
+    column = [[weight] for weight in WEIGHTS]
+    for form in (tuple(WEIGHTS), np.array(WEIGHTS), pd.Series(WEIGHTS), column):
+        reads_as_lists(TEXTS, LABELS, form, weights=WEIGHTS)
+    reads_as_lists(TEXTS, LABELS, pd.DataFrame(WEIGHTS), weights=WEIGHTS)
+    reads_as_lists(iter(ROWS), None, WEIGHTS, weights=WEIGHTS)
     mask = np.array(WEIGHTS) > 0
     reads_as_lists(TEXTS, LABELS, mask, weights=mask.astype(float))
 
 
-def test_weights_in_a_dict_are_refused(sgd_model, texts, labels, refused):
-    refused("sample_weight must have a value for each example", sgd_model.fit, texts, labels,
-            sample_weight={0: 1.0, 1: 3.0})  # fmt: skip
+def test_each_dataset_is_read_as_lists(tf, dataset, preset, reads_as_lists):
+    data, rows = tf.data.Dataset, list(zip(TEXTS, NAMED, strict=True))
+    reader = BertClassifier.from_preset(preset).preprocessor
+    column = np.float32(LABELS)[:, None]
+    datasets = {
+        "of unknown shapes": data.from_generator(lambda: iter(rows), (tf.string, tf.string)),
+        "of dicts and columns": data.from_tensor_slices(({"text": TEXTS}, column)).batch(4),
+        "of prepared inputs": dataset.batch(4).map(lambda x, y: (reader(x), y)),
+    }
+    for name, each in datasets.items():
+        reads_as_lists(each, name=name)
+    longer = dataset.filter(lambda x, y: tf.strings.length(x) > 1).batch(4)
+    reads_as_lists(longer, rows=[0, 2, 3, 4, 6, 7])
 
 
-# Validation
+def test_data_of_torch_are_read_as_lists(torch, reads_as_lists):
+    labels = torch.tensor(LABELS)
+    rows = [{"text": text, "label": label} for text, label in zip(TEXTS, labels, strict=True)]
+    reads_as_lists(torch.utils.data.DataLoader(rows, batch_size=2))
+    reads_as_lists(TEXTS, labels)
+
+
+def arrow(rows):
+    reason = 'pip install ".[parquet]"'
+    return pytest.importorskip("pyarrow", reason=reason).Table.from_pylist(rows)
+
+
+def test_tables_and_columns_of_arrow_are_read_as_lists(reads_as_lists, compiled, assert_close):
+    table = arrow(list(ROWS))
+    reads_as_lists(table)
+    reads_as_lists(table["text"], table["label"])
+    texts, labels = (table[name].combine_chunks() for name in ("text", "label"))
+    reads_as_lists(
+        {"text": texts}, labels, arrow([{"w": w} for w in WEIGHTS])["w"], weights=WEIGHTS
+    )
+    assert compiled.class_counts(labels) == {"no": 3, "yes": 5}
+    assert len(compiled.answer(table)) == 8
+
+
+def test_prepared_inputs_train_as_texts(sgd_model, plain, trained_as, reads_as_lists):
+    batching = Batching(4, shuffle=False, pad_to="full")
+    reads_as_lists(sgd_model.batches(TEXTS, LABELS, batching=batching))
+    inputs = sgd_model.preprocessor(TEXTS)
+    trained_as(sgd_model, sgd_model.fit(inputs, np.array(LABELS), **PLAIN), plain())
+
+
+# What is refused: what the message names, x, perhaps y, perhaps weights
+REFUSED = [
+    ("Text 3", MISSING["text"], LABELS),
+    ("Text 2 is None", [*TEXTS[:2], None], LABELS[:3]),
+    ("Label 3", TEXTS, MISSING["label"]),
+    ("(?i)label.*nan", TEXTS, pd.Series([*LABELS[:7], np.nan])),
+    ("(?i)label.*NA", TEXTS, pd.Series([*LABELS[:7], pd.NA], dtype="Int64")),
+    ("8.*7|7.*8", TEXTS, LABELS[:7]),
+    ("pass y", TEXTS),
+    ("pass y", TABLE[["text"]]),
+    ("pass y", "train.csv"),
+    ("pass y", list(zip(TEXTS, NAMED, strict=True))),  # pairs of texts, it seems
+    (r"pass y, .* or a dataset of \(text, label\)", {"train": ROWS, "test": ROWS}),
+    ("several data sets, train: give one", type("DatasetDict", (dict,), {})(train=ROWS)),
+    (r"pass table\['text'\]", TABLE, TABLE["label"]),
+    ("y must have a value for each example", "a b", "yes"),
+    ("list of tuples, or a tuple of two columns", tuple(TEXTS), LABELS),
+    ("takes raw examples", set(TEXTS), LABELS),
+    ("takes raw examples", batches_of_arrays),  # isn't called
+    ("Batches of a generator are arrays", (batch for batch in [(TEXTS, LABELS)])),
+    ("sample_weight must have a value for each example", TEXTS, LABELS, {0: 1.0, 1: 3.0}),
+    ("hold their labels: leave y out", list(ROWS), LABELS),
+    (r"yield \(text, label\).*leave y and sample_weight out", Loader(EXAMPLES), LABELS),
+    ("leave y and sample_weight out", Loader(EXAMPLES), None, WEIGHTS),
+]
+
+
+@pytest.fixture
+def fit(sgd_model):
+    def fit(x, y=None, sample_weight=None):
+        sgd_model.fit(x, y, sample_weight=sample_weight, verbose=0)
+
+    return fit
+
+
+def test_what_cannot_be_read_is_refused(fit, refused):
+    for message, *data in REFUSED:
+        refused(message, fit, *data)
+
+
+def test_datasets_that_cannot_be_read_are_refused(tf, fit, dataset, refused):
+    refused("leave y and sample_weight out", fit, dataset.batch(4), LABELS)
+    columns = tf.data.Dataset.from_tensor_slices({"a": TEXTS, "b": NAMED})
+    refused("Text 0 is .*not a string", fit, columns)
+    for empty in (dataset.take(0), dataset.filter(lambda x, y: False)):  # of a length, and without
+        refused("no examples", fit, empty.batch(4))
+
+
+# Other tasks
+
+
+@pytest.fixture(scope="module")
+def tasks(make_encoder, tokenizer):
+    def classifier(**arguments):
+        names = None if "num_classes" in arguments else NAMES
+        reader = BertClassifierPreprocessor(tokenizer, 8, label_names=names)
+        return BertClassifier(make_encoder(), preprocessor=reader, **arguments)
+
+    def task(kind, reader, *arguments, **settings):
+        return kind(make_encoder(), preprocessor=reader(tokenizer, *arguments, **settings))
+
+    return {
+        "classes": classifier(),
+        "features": classifier(num_features=2),
+        "numbers": classifier(num_classes=1),
+        "tags": task(
+            BertTokenClassifier, BertTokenClassifierPreprocessor, 8, label_names=["O", "X"]
+        ),
+        "questions": task(BertSpanLabeler, BertSpanLabelerPreprocessor, 12, max_question_length=4),
+        "vectors": task(BertEmbedder, BertEmbedderPreprocessor, 8),
+    }
+
+
+WIDTHS = pd.DataFrame(np.arange(16).reshape(8, 2) / 4)
+SCORES = pd.DataFrame({"score": np.arange(8) / 4})
+WORDS, TAGS = [["a", "b"], ["c"], ["d", "e", "f"]], [["O", "X"], ["X"], ["O", "O", "X"]]
+NUMBERS = [[int(tag == "X") for tag in tags] for tags in TAGS]
+QUESTION = {"question": "a b", "context": "c d e"}
+QUESTIONS = [{**QUESTION, "answers": [{"text": "d", "answer_start": 2}]}]
+OTHER_ANSWERS = (
+    {"text": ["d"], "answer_start": [2]},
+    {"text": np.array(["d"]), "answer_start": np.array([2.0])},
+    [{"text": "d", "answer_start": 2.0}],
+)
+
+
+def rows_with(**columns):
+    """Returns rows of a data set, a dict each."""
+    return pd.DataFrame(columns).to_dict("records")
+
+
+OF_TASKS = [  # the task, lists, and other forms
+    (
+        "features",
+        ({"text": TEXTS, "features": WIDTHS.to_numpy()}, LABELS),
+        ({"text": TABLE["text"], "features": WIDTHS}, TABLE["label"]),
+        (rows_with(text=TEXTS, features=WIDTHS.to_numpy().tolist(), label=LABELS),),
+    ),
+    (
+        "numbers",
+        (TEXTS, SCORES["score"].tolist()),
+        (TABLE["text"], SCORES["score"]),
+        (TABLE["text"], SCORES),
+    ),
+    (
+        "tags",
+        (WORDS, TAGS),
+        (pd.Series(WORDS), pd.Series(TAGS)),
+        (WORDS, NUMBERS),
+        (rows_with(tokens=WORDS, ner_tags=NUMBERS, id="7"),),
+    ),
+    (
+        "questions",
+        (QUESTIONS,),
+        (Rows(QUESTIONS),),
+        *(([{**QUESTION, "answers": answers, "id": 1}],) for answers in OTHER_ANSWERS),
+    ),
+    (
+        "vectors",
+        ((["a", "b"], ["c", "d"]), [0.0, 0.5]),
+        (rows_with(sentence1=["a", "b"], sentence2=["c", "d"], score=[0.0, 0.5]),),
+    ),
+]
+BY_NAME = [  # one or two texts, and a label, in Hugging Face's data sets
+    ("text", "label"),
+    ("sentence", "labels"),
+    ("question", "sentence", "label"),
+    ("premise", "hypothesis", "gold_label"),
+    ("sentence1", "sentence2", "label"),
+    ("question1", "question2", "label"),
+]
+for *names, label in BY_NAME:
+    columns = (["a", "b"], ["c", "d"])[: len(names)]
+    rows = rows_with(**dict(zip(names, columns, strict=True)), **{label: NAMES, "idx": "7"})
+    lists = columns if len(names) > 1 else columns[0]
+    OF_TASKS.append(("classes", (lists, NAMES), (rows,), (iter(rows),), (pd.DataFrame(rows),)))
+
+
+def test_each_form_of_a_task_is_read_as_lists(tasks, assert_close):
+    batching = Batching(8, shuffle=False)
+    for name, lists, *others in OF_TASKS:
+        expected = [*tasks[name].batches(*lists, batching=batching)]
+        for data in others:
+            assert_close([*tasks[name].batches(*data, batching=batching)], expected, name=name)
+
+
+def test_the_label_of_a_row_is_not_an_input(compiled):
+    assert compiled.answer({"text": "a b", "label": "no"}) == compiled.answer("a b")
+
+
+def test_a_question_that_lists_no_answers_has_none(tasks):
+    model = tasks["questions"]
+    reader = model.preprocessor.like(model.preprocessor, null_threshold=-1e9)
+    questions = [{**QUESTIONS[0], "id": "1"}, {**QUESTION, "id": "2", "answers": []}]
+    scores = BertSpanLabeler(model.backbone, preprocessor=reader).scores(questions)
+    assert scores["NoAns_exact"] == 100.0
+
+
+def test_damaged_columns_of_answers_are_refused(tasks, write, refused):
+    for start in (None, [float("nan")], [1, 2], "2", 3):
+        row = {**QUESTION, "id": "1", "answers": {"text": ["d"], "answer_start": start}}
+        refused("Answers must be a list of dicts|answers", tasks["questions"].batches, [row])
+        refused("answer", read_squad, write(json.dumps([row]), "a.json"))
+
+
+def test_words_without_a_label_neither_train_nor_count(tasks, tmp_path):
+    tagger, words, tags = tasks["tags"], [["a", "b", "c"], ["d", "e"]], [[1, -100, 0], [-100, 1]]
+    [(_, labels, weights)] = tagger.batches(words, tags, batching=Batching(2, shuffle=False))
+    assert weights[:, 1:4].tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert labels[:, 1:4].tolist() == [[1, 0, 0], [0, 1, 0]]
+    answers = tagger.answer(words)
+    first, second = (answer["label"] for answer in answers)
+    right = (first[0] == "X") + (first[2] == "O") + (second[1] == "X")
+    assert tagger.scores(words, tags)["accuracy"] == pytest.approx(right / 3)
+    tagger.scorer.write(tmp_path, "dev", answers, words, tags)

@@ -9,20 +9,18 @@ import numpy as np
 import pytest
 
 from keras_bert import BertClassifier, BertMultipleChoice, ModernBertBackbone
-from tests.habits.conftest import EAGERLY, PLAIN
-
-SGD = keras.optimizers.SGD
+from tests.habits.conftest import EAGERLY, LABELS, PLAIN, TEXTS
 
 
 @pytest.fixture
-def alike(assert_close, texts, compiled):
-    """A function that asserts that a model has the predictions of the preset's."""
+def alike(assert_close, compiled):
+    """A function that asserts that a model has the predictions and answers of the preset's."""
 
-    def check(model):
+    def check(model, name=""):
         model.run_eagerly = EAGERLY
-        expected = compiled.predict(texts, verbose=0)
-        assert_close(model.predict(texts, verbose=0), expected)
-        assert model.answer(texts[0])["label"] == compiled.answer(texts[0])["label"]
+        expected = compiled.predict(TEXTS, verbose=0)
+        assert_close(model.predict(TEXTS, verbose=0), expected, name=name)
+        assert model.answer(TEXTS[0])["label"] == compiled.answer(TEXTS[0])["label"]
 
     return check
 
@@ -48,24 +46,20 @@ COPIES = {
 }
 
 
-@pytest.mark.parametrize("way", COPIES)
-def test_a_copy_answers_alike(way, compiled, tmp_path, alike):
-    alike(COPIES[way](compiled, tmp_path))
-
-
-def test_clone_model(sgd_model, texts, labels, plain, same_weights):
-    clone = keras.models.clone_model(sgd_model)  # a keras.Model, of prepared inputs
-    clone.set_weights(sgd_model.get_weights())
-    clone.run_eagerly = EAGERLY
-    clone.fit(sgd_model.preprocessor(texts), np.array(labels), **PLAIN)
-    same_weights(clone, plain()[1])
+def test_a_copy_answers_alike(compiled, tmp_path, alike):
+    for way, copied in COPIES.items():
+        alike(copied(compiled, tmp_path), way)
 
 
 @pytest.mark.slow
-def test_a_deepcopy_trains_alone(sgd_model, texts, labels, plain, same_weights, preset):
-    other = copy.deepcopy(sgd_model)
-    other.fit(texts, labels, **PLAIN)
-    same_weights(other, plain()[1])
+def test_a_clone_and_a_copy_train_alone(sgd_model, plain, same_weights, preset):
+    clone = keras.models.clone_model(sgd_model)  # a keras.Model, of prepared inputs
+    clone.set_weights(sgd_model.get_weights())
+    inputs = sgd_model.preprocessor(TEXTS)
+    for other, x in ((clone, inputs), (copy.deepcopy(sgd_model), TEXTS)):
+        other.run_eagerly = EAGERLY
+        other.fit(x, np.array(LABELS), **PLAIN)
+        same_weights(other, plain()[1])
     same_weights(sgd_model, BertClassifier.from_preset(preset))
 
 

@@ -19,7 +19,6 @@ TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 
 CASES = [name for name, (_, x, *_) in TASKS.items() if x is not None]
 OFTEN = ("classes", "questions")  # the others are run weekly
 EACH_CASE = [c if c in OFTEN else pytest.param(c, marks=pytest.mark.weekly) for c in CASES]
-FORMS = ("RawExamples", "RawStream", "InputArrays", "InputDataset", "InputBatches")
 KERAS_VERBS = ["fit", "evaluate", "predict"]
 VERBS = [*KERAS_VERBS, "answer", "scores", "batches", "calibrate", "choose_threshold"]
 WITHOUT_LABELS = ("predict", "answer")
@@ -55,36 +54,31 @@ def make_task(make_backbone, make_case, eager):
     return make
 
 
-def given(task, case, form, with_labels=True):
-    """Returns examples in a form, `(x,)`, `(x, y)` or `(x, y, weights)`."""
+def forms_of(task, case, with_labels=True):
+    """Returns examples in each form: `(x,)`, `(x, y)` or `(x, y, weights)`."""
+    datasets = pytest.importorskip("tensorflow").data.Dataset
     _, x, y, *_ = TASKS[case]
-    if form.startswith("Input"):
-        return prepared_in(task, form, x, y, with_labels)
-    y = y if with_labels else None
-    if form == "RawExamples":
-        return (x,) if y is None else (x, y)
-    rows = rows_of(x)
-    return (iter(rows if y is None else zip(rows, y, strict=True)),)
-
-
-def prepared_in(task, form, x, y, with_labels):
     [batch] = task.batches(x, y, batching=Batching(64, shuffle=False, pad_to="full"))
     batch = keras.tree.map_structure(np.asarray, batch)
+    columns = (x,) if y is None else (x, y)
+    rows = rows_of(x) if y is None else zip(rows_of(x), y, strict=True)
     if not with_labels:
-        batch = batch[:1]
-    if form == "InputArrays":
-        return batch
-    if form == "InputBatches":
-        return (Loader(batch),)
-    return (pytest.importorskip("tensorflow").data.Dataset.from_tensors(batch),)
+        batch, columns, rows = batch[:1], (x,), rows_of(x)
+    return {
+        "RawExamples": columns,
+        "RawStream": (iter(rows),),
+        "InputArrays": batch,
+        "InputDataset": (datasets.from_tensors(batch),),
+        "InputBatches": (Loader(batch),),
+    }
 
 
 @pytest.mark.parametrize("case", EACH_CASE)
 def test_a_verb_takes_a_form_or_says_what_to_give(case, make_task):
     task, refusing = make_task(case), set()
-    for form in FORMS:
-        for verb in (verb for verb in VERBS if hasattr(task, verb)):
-            data = given(task, case, form, with_labels=verb not in WITHOUT_LABELS)
+    for verb in (verb for verb in VERBS if hasattr(task, verb)):
+        forms = forms_of(task, case, with_labels=verb not in WITHOUT_LABELS)
+        for form, data in forms.items():
             options = {"verbose": 0} if verb in KERAS_VERBS else {}
             if len(data) == 3 and verb in ("fit", "evaluate"):
                 options["sample_weight"] = data[2]
@@ -93,7 +87,7 @@ def test_a_verb_takes_a_form_or_says_what_to_give(case, make_task):
             except ValueError as error:
                 if not re.search(MEANINGLESS, str(error)):
                     refusing.add((form, verb))
-    needs_texts = {(form, "scores") for form in FORMS[2:]}
+    needs_texts = {(form, "scores") for form in forms if form.startswith("Input")}
     assert refusing == (needs_texts if case in SCORED_BY_TEXTS else set())
 
 
@@ -117,8 +111,8 @@ def prepared(model):
 
 
 def test_the_door_looks_once_and_returns_the_class_of_the_form(model, assert_close):
-    for form in FORMS:
-        assert type(data_of(model, *given(model, "classes", form))).__name__ == form
+    for form, data in forms_of(model, "classes").items():
+        assert type(data_of(model, *data)).__name__ == form
     # Examples in their one form pass again.
     data = data_of(model, {"text": np.array(TEXTS)}, LABELS)
     assert list(data.x) == TEXTS and data.x[1:3][1] == TEXTS[2] and data.count == 6

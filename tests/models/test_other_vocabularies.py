@@ -78,16 +78,17 @@ def test_entities_are_words_without_their_spaces(make_task, tokenizer):
     assert all(found == found.strip() for found in answer["entity_text"])
 
 
-@pytest.mark.parametrize("name", ["windows", "tags", "questions", "choices"])
 def test_every_task_answers_after_saving(
-    make_task, tokenizer, architecture, cases, name, untraced, assert_same, tmp_path
+    make_task, tokenizer, architecture, cases, untraced, assert_same, tmp_path
 ):
-    if name in ("windows", "choices") and architecture == "roberta":
-        pytest.skip("as of unigrams")
-    model, x = make_task(name, tokenizer), cases[name][1]
-    model.save(tmp_path / "model.keras")
-    loaded = untraced(keras.saving.load_model(tmp_path / "model.keras"))
-    assert_same(loaded.answer(x), model.answer(x))
+    names = ["tags", "questions"]
+    if architecture == "xlm-roberta":
+        names += ["windows", "choices"]
+    for name in names:
+        model, x = make_task(name, tokenizer), cases[name][1]
+        model.save(tmp_path / "model.keras")
+        loaded = untraced(keras.saving.load_model(tmp_path / "model.keras"))
+        assert_same(loaded.answer(x), model.answer(x))
 
 
 def test_hugging_face_folders_come_and_go(
@@ -109,18 +110,16 @@ def test_hugging_face_folders_come_and_go(
 
 def test_a_bert_may_have_this_vocabulary(make_reading, roberta, tmp_path):
     model = make_reading("classes", roberta, vocabulary_size=roberta.vocabulary_size())
-    model.save_to_hugging_face(tmp_path / "theirs")
-    back = BertTask.from_preset(tmp_path / "theirs")
+    model.save_to_hugging_face(tmp_path)
+    back = BertTask.from_preset(tmp_path)
     assert isinstance(back.preprocessor.tokenizer, FastTokenizer)
     assert (back.backbone.architecture, back.backbone.num_segments) == ("bert", 2)
 
 
 def test_what_only_bert_s_tokenizer_can_do_is_refused(make_task, roberta, tmp_path, refused):
-    model = make_task("classes", roberta)
-    model.save_to_preset(tmp_path / "preset")
-    message = "a FastTokenizer, not a BertTokenizer"
-    refused(message, BertTokenizer.from_preset, tmp_path / "preset")
-    refused("leave lowercase out", BertTask.from_preset, tmp_path / "preset", lowercase=True)
+    make_task("classes", roberta).save_to_preset(tmp_path)
+    refused("a FastTokenizer, not a BertTokenizer", BertTokenizer.from_preset, tmp_path)
+    refused("leave lowercase out", BertTask.from_preset, tmp_path, lowercase=True)
     (tmp_path / "a.txt").write_text("A text.")
     message = "tokens of a BertTokenizer .*; got FastTokenizer"
     refused(message, prepare_corpus, tmp_path / "a.txt", tmp_path / "corpus", roberta)

@@ -5,41 +5,20 @@ import pytest
 
 import keras_bert
 from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertPreprocessor
-from keras_bert.presets.preset import PresetModel
 
 
-@pytest.fixture(params=[BertBackbone.save_to_preset, PresetModel.save_to_hugging_face])
-def save(request, tmp_path):
-    """Writes a model as a preset of either library; gives the folder."""
-
-    def write(model):
-        request.param(model, tmp_path / "saved")
-        return tmp_path / "saved"
-
-    return write
-
-
-def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, save, refused):
-    folder = save(keras_bert.BertPretrainer(make_backbone()))
-    for arguments in ({}, {"dropout": 0.2}):
-        refused(
-            "BertClassifier needs to know its classes: give lab",
-            BertClassifier.from_preset,
-            folder,
-            **arguments,
-        )
-    BertClassifier.from_preset(folder, num_classes=4).save_to_preset(folder)
-    assert BertClassifier.from_preset(folder, dropout=0.2).num_classes == 4
-
-
-def test_an_argument_that_the_class_of_the_source_lacks_is_named(make_backbone, save, refused):
-    folder = save(keras_bert.BertPretrainer(make_backbone()))
-    refused(
-        "no argument num_classes; it has .*next_sentence",
-        keras_bert.BertTask.from_preset,
-        folder,
-        num_classes=2,
-    )
+def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, tmp_path, refused):
+    model = keras_bert.BertPretrainer(make_backbone())
+    for save in ("save_to_preset", "save_to_hugging_face"):
+        folder = tmp_path / save
+        getattr(model, save)(folder)
+        for arguments in ({}, {"dropout": 0.2}):
+            message = "BertClassifier needs to know its classes: give lab"
+            refused(message, BertClassifier.from_preset, folder, **arguments)
+        message = "no argument num_classes; it has .*next_sentence"
+        refused(message, keras_bert.BertTask.from_preset, folder, num_classes=2)
+        getattr(BertClassifier.from_preset(folder, num_classes=4), save)(folder)
+        assert BertClassifier.from_preset(folder, dropout=0.2).num_classes == 4
 
 
 def test_misspelt_arguments_are_named_with_the_right_ones(make_backbone, refused):
@@ -67,37 +46,48 @@ def reviews(make_backbone, letters, tmp_path_factory):
     return folder
 
 
+SAVED = {
+    "num_classes": 2,
+    "dropout": 0.1,
+    "sequence_length": 12,
+    "label_names": ["no", "yes"],
+    "threshold": 0.3,
+    "truncation": "tail",
+    "window_stride": 4,
+}
+THREE = ["a", "b", "c"]
+
+
 def settings_of(model):
-    reader = model.preprocessor
-    return reader.sequence_length, reader.label_names, reader.threshold, reader.truncation
+    """The settings of a classifier and of its preprocessor."""
+    config = {**model.get_config(), **model.preprocessor.get_config()}
+    return {name: config[name] for name in SAVED}
 
 
 def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews, refused):
     from_preset = BertClassifier.from_preset
-    same = from_preset(reviews)
-    assert (same.num_classes, *settings_of(same)) == (2, 12, ["no", "yes"], 0.3, "tail")
-    shorter = from_preset(reviews, sequence_length=8, dropout=0.4)
-    assert (shorter.dropout, *settings_of(shorter)) == (0.4, 8, ["no", "yes"], 0.3, "tail")
-    renamed = from_preset(reviews, label_names=["a", "b"], threshold=0.6)
-    assert settings_of(renamed) == (12, ["a", "b"], 0.6, "tail")
-    assert not renamed.load_report.new  # names alone leave the head as it was
-    wider = from_preset(reviews, num_classes=3, label_names=["a", "b", "c"])
-    assert settings_of(wider)[1] == ["a", "b", "c"]
-    wider = from_preset(reviews, label_names=["a", "b", "c"])
-    assert wider.num_classes == 3 and "logits/kernel" in wider.load_report.new
-    refused(
-        "There are 2 classes but 3 label_names",
-        from_preset,
-        reviews,
-        num_classes=2,
-        label_names=["a", "b", "c"],
-    )
-    refused("sequence_length=20 exceeds.* 16 positions", from_preset, reviews, sequence_length=20)
-    assert from_preset(reviews, window_stride=None).preprocessor.window_stride is None
+    for given, effect in (
+        ({}, {}),
+        ({"sequence_length": 8, "dropout": 0.4}, {}),
+        ({"label_names": ["a", "b"], "threshold": 0.6}, {}),
+        ({"num_classes": 3, "label_names": THREE}, {}),
+        ({"label_names": THREE}, {"num_classes": 3}),
+        ({"window_stride": None}, {}),
+    ):
+        model = from_preset(reviews, **given)
+        assert settings_of(model) == SAVED | given | effect
+        assert bool(model.load_report.new) is (model.num_classes == 3)  # names alone leave the head
     assert from_preset(reviews, lowercase=False).preprocessor.tokenizer.lowercase is False
+    message = "There are 2 classes but 3 label_names"
+    refused(message, from_preset, reviews, num_classes=2, label_names=THREE)
+    refused("sequence_length=20 exceeds.* 16 positions", from_preset, reviews, sequence_length=20)
 
 
-def test_arguments_change_a_preprocessor_that_is_given_too(reviews, preprocessor):
+def test_a_preprocessor_may_be_replaced_and_changed(reviews, preprocessor):
+    loaded = BertClassifier.from_preset(reviews, preprocessor=preprocessor)  # of text alone
+    assert loaded.preprocessor.tokenizer is preprocessor.tokenizer
+    assert loaded.preprocessor.label_names == ["no", "yes"]
+
     @keras.saving.register_keras_serializable(package="test")
     class Mine(BertClassifierPreprocessor):
         pass
@@ -105,7 +95,7 @@ def test_arguments_change_a_preprocessor_that_is_given_too(reviews, preprocessor
     mine = Mine.like(preprocessor, label_names=["a", "b"])
     model = BertClassifier.from_preset(reviews, preprocessor=mine, sequence_length=8)
     assert type(model.preprocessor) is Mine
-    assert settings_of(model) == (8, ["a", "b"], 0.5, "head")
+    assert model.preprocessor.get_config() == {**mine.get_config(), "sequence_length": 8}
     assert BertClassifier.from_preset(reviews, preprocessor=mine).preprocessor is mine
 
 
@@ -124,16 +114,13 @@ def test_preprocessors_load_alone(reviews, refused):
         found = kind.from_preset(reviews)
         assert type(found) is BertClassifierPreprocessor
         assert found.get_config() == saved.get_config()
-    settings = {"sequence_length": 500, "lowercase": False, "threshold": 0.6}
-    changed = BertPreprocessor.from_preset(reviews, **settings)
-    assert changed.sequence_length == 500 and not changed.tokenizer.lowercase
-    assert (changed.threshold, changed.label_names) == (0.6, ["no", "yes"])
-    refused(
-        "Preprocessor has no argument null_threshold; it has seq",
-        BertPreprocessor.from_preset,
-        reviews,
-        null_threshold=1,
-    )
+    settings = {"sequence_length": 500, "threshold": 0.6}
+    changed = BertPreprocessor.from_preset(reviews, lowercase=False, **settings)
+    assert not changed.tokenizer.lowercase
+    expected = {**saved.get_config(), **settings}
+    assert {**changed.get_config(), "tokenizer": 0} == {**expected, "tokenizer": 0}
+    message = "Preprocessor has no argument null_threshold; it has seq"
+    refused(message, BertPreprocessor.from_preset, reviews, null_threshold=1)
 
 
 def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path, refused):

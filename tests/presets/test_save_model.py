@@ -2,10 +2,8 @@
 
 import contextlib
 import itertools
-import os
 import shutil
 import subprocess
-import tempfile
 
 import numpy as np
 import pytest
@@ -25,10 +23,6 @@ def filled(value):
     return model
 
 
-def values_in(model):
-    return set(np.concatenate([np.ravel(weight) for weight in model.get_weights()]))
-
-
 @pytest.mark.parametrize(("when", "value"), [("opened", 2), ("gone", 2), ("loaded", 1)])
 def test_a_folder_that_is_replaced_while_it_is_read_is_one_of_two(
     tmp_path, monkeypatch, when, value
@@ -41,15 +35,15 @@ def test_a_folder_that_is_replaced_while_it_is_read_is_one_of_two(
     def meets_a_writer(*arguments, **options):
         calls.append(arguments)
         if len(calls) == 1:
-            (tmp_path / "model").rename(tmp_path / "old")
+            shutil.rmtree(tmp_path / "model")
             (tmp_path / "other").rename(tmp_path / "model")
-            shutil.rmtree(tmp_path / "old")
             if when == "gone":
                 raise OSError("the file is gone")
         return real(*arguments, **options)
 
     monkeypatch.setattr(module, name, meets_a_writer)
-    assert values_in(BertTask.from_preset(tmp_path / "model")) == {value}
+    model = BertTask.from_preset(tmp_path / "model")
+    assert all((weight == value).all() for weight in model.get_weights())
     assert len(calls) == (1 if when == "loaded" else 2)
 
 
@@ -78,43 +72,44 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("write", WRITERS)
-def test_at_any_limit_of_file_size_what_was_there_stays(tmp_path, file_limit, write):
-    write(filled(1), tmp_path / "model")
-    before = contents(tmp_path)
-    largest = max(map(len, before.values()))
-    model = filled(2)
-    for limit in (1, largest // 9, largest // 2, largest * 7 // 8, largest - 1):
-        with (
-            file_limit(limit),
-            pytest.raises(OSError, match="The disk was full while .* written"),
-        ):
-            write(model, tmp_path / "model")
-        assert contents(tmp_path) == before
-    with file_limit(2 * largest + 2**19):
-        write(model, tmp_path / "model")
-    assert contents(tmp_path) != before
+def test_at_any_limit_of_file_size_what_was_there_stays(tmp_path, file_limit):
+    for write in WRITERS:
+        folder = tmp_path / write.__name__
+        write(filled(1), folder / "model")
+        before = contents(folder)
+        largest = max(map(len, before.values()))
+        model = filled(2)
+        for limit in (1, largest // 9, largest // 2, largest * 7 // 8, largest - 1):
+            full = pytest.raises(OSError, match="The disk was full while .* written")
+            with file_limit(limit), full:
+                write(model, folder / "model")
+            assert contents(folder) == before
+        with file_limit(2 * largest + 2**19):
+            write(model, folder / "model")
+        assert contents(folder) != before
 
 
-@pytest.mark.parametrize("write", WRITERS)
-def test_on_a_disk_of_any_size_what_was_there_stays(tmp_path, write):
-    write(filled(1), tmp_path / "other")
-    size = sum(-(-len(content) // 4096) * 4096 for content in contents(tmp_path).values())
-    for part in (1.3, 1.6, 1.9, 1.97):
-        disk = tmp_path / f"disk of {part}"
-        disk.mkdir()
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={int(part * size)}", "tmpfs", disk]
-        if subprocess.run(mount, capture_output=True).returncode:
-            pytest.skip("mounting a disk of a chosen size needs root")
-        try:
-            shutil.copytree(tmp_path / "other", disk / "model")
-            before = contents(disk)
-            with contextlib.suppress(OSError):
-                write(filled(2), disk / "model")
-                continue
-            assert contents(disk) == before
-        finally:
-            subprocess.run(["umount", disk], check=True)
+def test_on_a_disk_of_any_size_what_was_there_stays(tmp_path):
+    for write in WRITERS:
+        other = tmp_path / write.__name__
+        write(filled(1), other)
+        model = filled(2)
+        before = contents(other)
+        size = sum(-(-len(content) // 4096) * 4096 for content in before.values())
+        for part in (1.3, 1.6, 1.9, 1.97):
+            disk = tmp_path / "disk"
+            disk.mkdir(exist_ok=True)
+            mount = ["mount", "-t", "tmpfs", "-o", f"size={int(part * size)}", "tmpfs", disk]
+            if subprocess.run(mount, capture_output=True).returncode:
+                pytest.skip("mounting a disk of a chosen size needs root")
+            try:
+                shutil.copytree(other, disk / "model")
+                with contextlib.suppress(OSError):
+                    write(model, disk / "model")
+                    continue
+                assert contents(disk) == before
+            finally:
+                subprocess.run(["umount", disk], check=True)
 
 
 def test_a_folder_that_never_stays_is_an_error(tmp_path, monkeypatch):
@@ -125,11 +120,10 @@ def test_a_folder_that_never_stays_is_an_error(tmp_path, monkeypatch):
         BertTask.from_preset(tmp_path / "model")
 
 
-# Each round starts from a model of zeros; two processes then save ones and twos at the same time.
-WRITERS = """
+# In each round, two processes save ones and twos at the same time.
+BOTH = """
+import contextlib
 import multiprocessing
-import os
-import shutil
 import sys
 
 
@@ -138,40 +132,25 @@ def write(number, method, rounds, folder, together):
     from keras_bert import BertBackbone, BertClassifier, sizes
 
     model = BertClassifier(BertBackbone(vocabulary_size=30, **sizes.tiny), num_classes=2)
-    save = getattr(model, method)
-
-    def fill(value):
-        for weight in model.weights:
-            weight.assign(np.full(weight.shape, value))
-
-    failures = 0
+    for weight in model.weights:
+        weight.assign(np.full(weight.shape, number))
     for _ in range(rounds):
-        if number == 1:
-            fill(0)
-            save(folder)
-            assert os.listdir(os.path.dirname(folder)) == ["model"]
-        fill(number)
         together.wait()
         for _ in range(4):
-            try:
-                save(folder)
-            except OSError:
-                failures += 1
+            with contextlib.suppress(OSError):  # as the other one is faster
+                getattr(model, method)(folder)
         together.wait()
         if number == 1:
             loaded = BertClassifier.from_preset(folder)
             values = {v for w in loaded.get_weights() for v in w.flat}
-            assert len(values) == 1 and values < {0, 1, 2}, values
+            assert values in ({1}, {2}), values
             assert not loaded.load_report.new
-        together.wait()
-    print(f"process {number}: {failures} of {4 * rounds} failed")
 
 
 if __name__ == "__main__":
     method, rounds, folder = sys.argv[1:]
     context = multiprocessing.get_context("spawn")
-    together = context.Barrier(2, timeout=120)
-    arguments = (method, int(rounds), folder, together)
+    arguments = (method, int(rounds), folder, context.Barrier(2, timeout=120))
     writers = [context.Process(target=write, args=(n, *arguments)) for n in (1, 2)]
     for writer in writers:
         writer.start()
@@ -186,15 +165,12 @@ if __name__ == "__main__":
     ("method", "rounds"),
     [
         ("save_to_preset", 3),
-        pytest.param("save_to_preset", 20, marks=pytest.mark.weekly),
         pytest.param("save_to_hugging_face", 20, marks=pytest.mark.weekly),
     ],
 )
 def test_two_processes_that_save_into_one_folder_leave_a_whole_model(
     run_python, tmp_path, method, rounds
 ):
-    script = tmp_path / "writers.py"
-    script.write_text(WRITERS)
-    for parent in {tmp_path, "/dev/shm"} if os.path.isdir("/dev/shm") else {tmp_path}:
-        with tempfile.TemporaryDirectory(dir=parent) as folder:
-            print(run_python(script, method, rounds, os.path.join(folder, "model")))
+    (tmp_path / "both.py").write_text(BOTH)
+    run_python(tmp_path / "both.py", method, rounds, tmp_path / "model")
+    assert {path.name for path in tmp_path.iterdir()} == {"both.py", "model"}

@@ -91,20 +91,20 @@ def test_entities_of_texts_are_those_of_conlleval(tokenizer):
 
 def test_a_period_within_a_name_belongs_to_it(preprocessor):
     for texts, tags, expected in (
-        (["st. l moved."], "B-LOC O I-LOC O O", ["st. l"]),
-        (["a b. c. d"], "B-PER I-PER O I-PER B-LOC E-PER", ["a b. c. d"]),
-        (["a . b"], "B-LOC O I-LOC", ["a", "b"]),
-        (["a, b"], "B-LOC O I-LOC", ["a", "b"]),
-        (["a. b"], "B-LOC O I-PER", ["a", "b"]),
-        (["a. b"], "B-LOC O B-LOC", ["a", "b"]),
-        (["a. b. c"], "I-LOC O I-LOC O B-LOC", ["a", "b", "c"]),  # IOB1: three names
-        (["a.", "b"], "B-LOC O I-LOC", ["a", "b"]),
+        ("st. l moved.", "B-LOC O I-LOC O O", "st. l"),
+        ("a b. c. d", "B-PER I-PER O I-PER B-LOC E-PER", "a b. c. d"),
+        ("a . b", "B-LOC O I-LOC", "a|b"),
+        ("a, b", "B-LOC O I-LOC", "a|b"),
+        ("a. b", "B-LOC O I-PER", "a|b"),
+        ("a. b", "B-LOC O B-LOC", "a|b"),
+        ("a. b. c", "I-LOC O I-LOC O B-LOC", "a|b|c"),  # IOB1: three names
+        ("a.|b", "B-LOC O I-LOC", "a|b"),
     ):
-        words = preprocessor.read(texts)
+        words = preprocessor.read(texts.split("|"))
         logits = np.zeros((len(words.num_tokens()), 10, 7), "float32")
         logits[words.window, words.position, list(map(NAMES.index, tags.split()))] = 9
         entities = np.concatenate(preprocessor.answers(logits, words)["entity_text"])
-        assert entities.tolist() == expected, texts
+        assert "|".join(entities) == expected, texts
 
 
 def test_examples_that_are_not_words_with_tags_are_refused(preprocessor, refused):

@@ -87,29 +87,24 @@ def test_several_labels_become_zeros_and_ones():
 
 
 def test_labels_and_weights_that_cannot_be_meant_are_refused(refused):
-    for check, given, names, message in (
-        (label_matrix, [["good"], ["god"]], NAMES, "Label 1 is 'god'.*Did you mean 'good'"),
-        (label_matrix, ["good"], NAMES, "a list of names for each text.*got .'good'"),
-        (label_matrix, [0, 2, 1], NAMES, r"got shape \(3,\)"),
-        (label_matrix, [[1, 0], [0, 1]], NAMES, r"0 and 1, \[n, 3\]; got shape \(2, 2\)"),
-        (label_matrix, [[1, 0, 0], [0, 2, 0]], NAMES, "got 2.0 at .1, 1"),
-        (label_matrix, [[1, 0, 0], [0, float("nan"), 0]], NAMES, "got nan at .1, 1"),
-        (label_matrix, [[2], [0, 1]], NAMES, "list of names"),
-        (class_weights, {"god": 2}, NAMES, "has the class 'god'.*Did you mean 'good'"),
-        (class_weights, {3: 2}, NAMES, "has the class 3, which is not one of the 3 classes"),
-        (class_weights, {"good": -1}, NAMES, "'good' must be a finite .* at least 0; got -1"),
-        (class_weights, "balance", NAMES, "'balanced'; got 'balance'.*dict of weights by class"),
-        (class_weights, np.array([1.0, 3.0]), NAMES, "class_weight.*dict of weights by class"),
-        (class_weights, "balanced", NAMES, "counts the labels: give an array y"),
-        (regression_targets, ["a"], ["x"], "must be a number for each.*'a'"),
-        (regression_targets, np.zeros((2, 4)), ["a"], r"shape \(2, 4\)"),
-        (class_targets, [2**70, 0], ["a", "b"], "Label 0 is 1180591620717411303424"),
-        (class_targets, [b"\xff", b"a"], ["a", "b"], "Label 0"),
-        (class_targets, np.zeros((2, 4), int), ["a", "b"], r"one-hot.*shape \(2, 4\)"),
-        (choice_targets, [{}, {}], None, r"question's choices.*got \[\{\}"),
-        (choice_targets, [[-2]], None, "question's choices.*got -2 at .0."),
+    for check, message, *wrong in (
+        (label_matrix, "Label 1 is 'god'.*Did you mean 'good'", [["good"], ["god"]]),
+        (label_matrix, "a list of names for each text", ["good"], [[2], [0, 1]]),
+        (label_matrix, r"0 and 1, \[n, 3\]; got shape \([23],", [0, 2, 1], [[1, 0], [0, 1]]),
+        (label_matrix, "got (2.0|nan) at .0, 1", [[0, 2, 0]], [[0, float("nan"), 0]]),
+        (class_weights, "has the class 'god'.*Did you mean 'good'", {"god": 2}),
+        (class_weights, "has the class 3, which is not one of the 3 classes", {3: 2}),
+        (class_weights, "'good' must be a finite .* at least 0; got -1", {"good": -1}),
+        (class_weights, "'balanced'; got .*dict of weights by class", "balance", np.ones(3)),
+        (class_weights, "counts the labels: give an array y", "balanced"),
+        (class_targets, "Label 0 is (1180591620717411303424|'.*xff')", [2**70, 0], [b"\xff", b"a"]),
+        (class_targets, r"one-hot.*shape \(2, 4\)", np.zeros((2, 4), int)),
+        (choice_targets, r"question's choices.*got (\[\{\}|-2 at .0)", [{}, {}], [[-2]]),
     ):
-        refused(message, check, given, names)
+        for given in wrong:
+            refused(message, check, given, NAMES)
+    refused("must be a number for each.*'a'", regression_targets, ["a"], ["x"])
+    refused(r"shape \(2, 4\)", regression_targets, np.zeros((2, 4)), ["a"])
 
 
 def test_classes_weigh_by_their_labels_in_a_column_too():

@@ -125,18 +125,6 @@ def backbone(make_backbone):
     return partial(make_backbone, num_layers=2, hidden_dim=8, intermediate_dim=12)
 
 
-@pytest.fixture(params=["preset", "hugging_face"])
-def kind(request):
-    """The name of a format in `save_to_...`."""
-    return request.param
-
-
-@pytest.fixture
-def save(kind):
-    """Saves a model to a folder in the format of this `kind`."""
-    return lambda model, folder: getattr(model, f"save_to_{kind}")(folder)
-
-
 @pytest.fixture
 def weights_of():
     """Returns `{path: array}` of a model's weights."""

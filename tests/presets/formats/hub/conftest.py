@@ -31,15 +31,11 @@ class Hub(ThreadingHTTPServer):
         self.folder = folder  # for uploads
         self.models = {}  # {name: {revision: folder}}
         self.asked = []  # "METHOD path"
-        self.refusals = {}  # {name: (status, headers, metadata too)} without a token
+        self.refusals = {}  # {name: (status, code)} without a token
         self.token = "hf_secret"
         self.lost = set()  # names of files that are listed, but whose contents are missing
         self.private = set()  # names of models
         self.commits = []  # {"name", "message", "deleted"}
-
-    def commit(self, name, revision):
-        """Returns the commit of a revision."""
-        return digest(f"{name} {revision}".encode())[:40]
 
     def fetched(self):
         """Returns the files whose contents were requested."""
@@ -70,47 +66,40 @@ class Handler(BaseHTTPRequestHandler):
     def has_token(self):
         return self.headers["Authorization"] == f"Bearer {self.server.token}"
 
-    def branch(self, name, revision):
-        """Returns the branch of a name, a commit or None; or None itself, after a refusal."""
+    def folder(self, name, revision):
+        """Returns the folder of a branch, of a commit or of main; None after a refusal."""
         hub = self.server
         if name in hub.refusals and not self.has_token():
-            status, headers, metadata_too = hub.refusals[name]
-            if metadata_too or "/resolve/" in self.path:
-                return self.send(status, b"{}", headers)
+            status, code = hub.refusals[name]
+            if code != "GatedRepo" or "/resolve/" in self.path:  # anybody sees a gated one's card
+                return self.error(status, code)
         if name not in hub.models:
             return self.error(404, "RepoNotFound")
-        branches = {hub.commit(name, branch): branch for branch in hub.models[name]}
-        branch = branches.get(revision, revision or "main")
-        return branch if branch in hub.models[name] else self.error(404, "RevisionNotFound")
-
-    def contents(self, name, branch):
-        folder = self.server.models[name][branch]
-        paths = sorted(folder.rglob("*.*"))
-        return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+        for branch, folder in hub.models[name].items():
+            if (revision or "main") in (branch, commit_of(folder)):
+                return folder
+        self.error(404, "RevisionNotFound")
 
     def model_info(self, name, revision):
-        if branch := self.branch(name, revision):
-            names = [{"rfilename": path} for path in self.contents(name, branch)]
-            info = {"id": name, "modelId": name, "sha": self.server.commit(name, branch)}
-            info |= {"siblings": names, "private": name in self.server.private, "tags": []}
-            self.send_json(info)
+        if folder := self.folder(name, revision):
+            names = [{"rfilename": path} for path in contents(folder)]
+            info = {"id": name, "sha": commit_of(folder), "siblings": names, "tags": []}
+            self.send_json({**info, "private": name in self.server.private})
 
     def tree(self, name, revision):
-        if branch := self.branch(name, revision):
+        if folder := self.folder(name, revision):
             self.send_json([
                 {"type": "file", "path": path, "size": len(content), "oid": digest(content)[:40]}
-                for path, content in self.contents(name, branch).items()
+                for path, content in contents(folder).items()
             ])  # fmt: skip
 
     def file(self, name, revision, path):
-        if not (branch := self.branch(name, revision)):
+        if not (folder := self.folder(name, revision)):
             return
-        hub = self.server
-        whole = hub.models[name][branch] / path
-        if not whole.is_file() or self.command == "GET" and path in hub.lost:
+        if not (folder / path).is_file() or self.command == "GET" and path in self.server.lost:
             return self.error(404, "EntryNotFound")
-        content = whole.read_bytes()
-        headers = {"X-Repo-Commit": hub.commit(name, branch), "ETag": f'"{digest(content)}"'}
+        content = (folder / path).read_bytes()
+        headers = {"X-Repo-Commit": commit_of(folder), "ETag": f'"{digest(content)}"'}
         self.send(200, content, headers)
 
     def validate(self):
@@ -119,10 +108,10 @@ class Handler(BaseHTTPRequestHandler):
     def create(self):
         hub, asked = self.server, json.loads(self.body)
         if not self.has_token():
-            return self.send(401, b'{"error": "no rights"}')
+            return self.error(401)
         name = f"{asked['organization']}/{asked['name']}"
         if name in hub.refusals:
-            return self.send(hub.refusals[name][0], b'{"error": "no rights"}')
+            return self.error(*hub.refusals[name])
         answer = {"url": f"{hub.url}/{name}"}
         if name in hub.models:
             return self.send_json(answer, 409)
@@ -151,12 +140,12 @@ class Handler(BaseHTTPRequestHandler):
             elif kind == "deletedFile":
                 path.unlink()
                 deleted.append(value["path"])
-        message, commit = header["value"]["summary"], hub.commit(name, "main")
+        message, commit = header["value"]["summary"], commit_of(hub.models[name]["main"])
         hub.commits.append({"name": name, "message": message, "deleted": deleted})
         self.send_json({"commitUrl": f"{hub.url}/{name}/commit/{commit}", "commitOid": commit})
 
-    def error(self, status, code):
-        self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": code})
+    def error(self, status, code=None):
+        self.send(status, b"{}", {"X-Error-Code": code} if code else {})
 
     def send_json(self, value, status=200):
         self.send(status, json.dumps(value).encode())
@@ -183,6 +172,14 @@ ROUTES = {
 
 def digest(content):
     return hashlib.sha256(content).hexdigest()
+
+
+def commit_of(folder):
+    return digest(str(folder).encode())[:40]
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")}
 
 
 @pytest.fixture

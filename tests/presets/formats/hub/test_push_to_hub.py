@@ -8,6 +8,7 @@ import pytest
 from keras_bert import BertClassifier, BertTask
 from keras_bert.files.new_folder import CARD_MARK
 from keras_bert.presets.hub import push_to_hub
+from tests.presets.formats.hub.conftest import commit_of
 
 OURS = {".gitattributes", "checksums.json", "config.json", "model.weights.h5", "README.md"}
 
@@ -25,7 +26,7 @@ def on_hub(hub):
 
 def test_a_model_is_uploaded_in_one_commit_and_loads(hub, push, classifier, same):
     handle = push("hf://user/tiny", private=True, commit_message="The first")
-    assert handle == f"hf://user/tiny@{hub.commit('user/tiny', 'main')}"
+    assert handle == f"hf://user/tiny@{commit_of(hub.models['user/tiny']['main'])}"
     assert hub.commits == [{"name": "user/tiny", "message": "The first", "deleted": []}]
     assert hub.private == {"user/tiny"}
     assert on_hub(hub) == {*OURS, "preprocessor.json", "vocab.txt"}
@@ -79,9 +80,9 @@ def test_a_token_is_needed_before_the_model_is_saved(hub, push, classifier, monk
 def test_the_refusals_of_the_hub_are_explained(
     hub, push, monkeypatch, point_to, tmp_path, no_waiting, refused
 ):
-    hub.refusals["other/tiny"] = (403, {}, True)
+    hub.refusals["other/tiny"] = (403, None)
     refused("refuses 'other/tiny'.*403", push, "other/tiny")
-    hub.refusals["other/tiny"] = (500, {}, True)
+    hub.refusals["other/tiny"] = (500, None)
     refused("could not be uploaded.*same call again", push, "other/tiny")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     refused("HF_HUB_OFFLINE", push, "user/tiny")

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from _runs import keep_model
 from keras_bert.finetuning.settings import FineTuning
 from keras_bert.finetuning.train_epochs import train_epochs
 
@@ -31,23 +30,23 @@ def batches(epoch, size=4):
     return rows.shuffle(12, seed=epoch).batch(size)
 
 
-def run(output, *scores, model=None, **options):
+def run(output, *scores, model=None, epochs=3, patience=None, **options):
     model, kept, scores = model or make_model(), [], [*scores]
 
     def save(predictions, scores):
         assert predictions == "predictions"
         kept.append(int(model.optimizer.iterations) // 3)
-        keep_model(model, output / "best.keras")
+        output.mkdir(exist_ok=True)
+        model.save(output / "best.keras")
 
-    names = options.keys() & {"epochs", "patience", "select", "accumulation_steps"}
-    settings = {"epochs": 3, "select": "f1", **{name: options.pop(name) for name in names}}
     defaults = {
         "batches": batches,
         "predict": lambda: "predictions",
         "score": lambda _: {"f1": scores.pop(0), "types": {"a": 1}},
         "save": save,
     }
-    found = train_epochs(model, output, FineTuning(**settings), **{**defaults, **options})
+    settings = FineTuning(epochs=epochs, patience=patience, select="f1")
+    found = train_epochs(model, output, settings, **{**defaults, **options})
     return model, [score["f1"] for score in found], kept
 
 
@@ -57,21 +56,21 @@ def one_epoch(tmp_path):
     return tmp_path / "run"
 
 
-def test_the_first_of_the_best_epochs_is_kept(assert_close, tmp_path, capsys):
-    _, scores, kept = run(tmp_path, 0.1, 0.5, 0.5)
-    assert scores == [0.1, 0.5, 0.5] and kept == [1, 2]
-    assert [s["f1"] for s in json.loads((tmp_path / "scores.json").read_text())] == scores
-    assert capsys.readouterr().out.splitlines()[-1] == "Best epoch by f1: 2 of 3, f1 0.5"
+def test_the_first_of_the_best_epochs_is_kept_and_no_score_is_worse_than_nan(
+    assert_close, tmp_path, capsys
+):
+    for name, scores, expected in (
+        ("equal", (0.1, 0.5, 0.5), [1, 2]),
+        ("nan", (NAN, 0.5, 0.9), [1, 2, 3]),
+        ("infinite", (NAN, -INF, NAN), [1, 2]),
+    ):
+        _, found, kept = run(tmp_path / name, *scores)
+        assert str(found) == str([*scores]) and kept == expected
+        best = f"Best epoch by f1: {kept[-1]} of 3, f1 {scores[kept[-1] - 1]:.4g}"
+        assert capsys.readouterr().out.splitlines()[-1] == best
     two, _, _ = run(tmp_path / "two", 0.1, 0.5, epochs=2)
-    best = keras.saving.load_model(tmp_path / "best.keras")
+    best = keras.saving.load_model(tmp_path / "equal" / "best.keras")
     assert_close(best.get_weights(), two.get_weights(), sums=0)
-
-
-@pytest.mark.parametrize(("scores", "best"), [((NAN, 0.5, 0.9), 3), ((NAN, -INF, NAN), 2)])
-def test_no_score_is_worse_than_nan(tmp_path, capsys, scores, best):
-    _, _, kept = run(tmp_path, *scores)
-    assert kept == sorted({1, 2, best})
-    assert f"Best epoch by f1: {best} of 3, f1 {scores[best - 1]:.4g}" in capsys.readouterr().out
 
 
 def test_patience_ends_it(tmp_path, capsys):
@@ -85,13 +84,14 @@ def test_patience_ends_it(tmp_path, capsys):
     assert "Resumed: 3 of 4 epochs are done." in capsys.readouterr().out
 
 
-def test_bad_runs_are_refused(tmp_path, refused):
-    for name in ("epochs", "patience"):
-        refused(f"{name} must be at least 1; got 0", run, tmp_path, 0.1, **{name: 0})
+def test_bad_runs_and_damaged_scores_are_refused(one_epoch, tmp_path, refused):
+    refused("patience must be at least 1; got 0", run, tmp_path, 0.1, patience=0)
     refused("'f1'.* loss", run, tmp_path, score=lambda _: {"loss": 1.0})
-    run(tmp_path / "run", 0.5, epochs=1)
     other = {"epochs": 2, "batches": lambda epoch: batches(epoch, size=2)}
-    refused("other settings: its checkpoint is at step 3", run, tmp_path / "run", 0.1, **other)
+    refused("other settings: its checkpoint is at step 3", run, one_epoch, 0.1, **other)
+    for damaged in ("", "{}", "[1]", '[{"f1": "x"}]', '[{"other": 1}]'):
+        (one_epoch / "scores.json").write_text(damaged)
+        refused("scores.json", run, one_epoch, 0.5, epochs=2)
 
 
 def test_steps_that_overflow_in_float16_count_when_it_resumes(tmp_path):
@@ -124,9 +124,3 @@ def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_ep
     assert (one_epoch / "best.keras").read_bytes() == best
     assert sorted(path.name for path in (one_epoch / "checkpoints").iterdir()) == files
     assert [s["f1"] for s in json.loads((one_epoch / "scores.json").read_text())] == [0.5]
-
-
-def test_damaged_scores_are_named(one_epoch, refused):
-    for damaged in ("", "{}", "[1]", '[{"f1": "x"}]', '[{"other": 1}]'):
-        (one_epoch / "scores.json").write_text(damaged)
-        refused("scores.json", run, one_epoch, 0.5, epochs=2)

@@ -19,9 +19,9 @@ def choices(inputs):
 
 def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     more = {name: np.pad(values, ((0, 0), (1, 2), (0, 3))) for name, values in choices.items()}
-    logits = bare.predict(more, verbose=0)
-    assert_close(logits[:, 1:5], bare.predict(choices, verbose=0))
+    logits = bare.predict(more)
+    assert_close(logits[:, 1:5], bare.predict(choices))
     assert (logits[:, [0, 5, 6]] == -1e9).all()
     labels = np.array([3, 0])
-    expected = bare.evaluate(choices, labels, verbose=0)
-    assert bare.evaluate(more, labels + 1, verbose=0) == pytest.approx(expected, rel=1e-4)
+    expected = bare.evaluate(choices, labels)
+    assert bare.evaluate(more, labels + 1) == pytest.approx(expected, rel=1e-4)

@@ -29,31 +29,32 @@ def task_of(make_backbone, make_case, randomized):
     return make
 
 
-def joined(explanation, column):
-    return "".join(explanation["word_text"][explanation["word_column"] == column])
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_weights_of_words_add_up_to_what_they_explain(task_of, name, monkeypatch):
+def test_weights_of_words_add_up_to_what_they_explain(task_of, monkeypatch):
     monkeypatch.setattr(explaining, "_TOKENS", 100)  # the points are computed in parts
-    task, (x, target, texts) = task_of(name), EXAMPLES[name]
-    answer = task.answer(x)
-    targets = {} if name == "documents" else {"target": target}
-    explained = task.explain(x, **targets, steps=24)
-    change = explained["value"] - explained["baseline_value"]
-    assert explained["word_weight"].sum() == pytest.approx(change, rel=0.01)
-    assert explained["error"] == pytest.approx(
-        abs(explained["word_weight"].sum() - change) / abs(change), rel=1e-3, abs=1e-9
-    )
-    for column, text in enumerate(texts):
-        assert joined(explained, column) == text.replace(" ", "")
-    if "probabilities" in answer and name != "windows":  # whose answer is that of all windows
-        number = answer["labels"].index(explained["target"])
-        p = float(answer["probabilities"][number])
-        assert explained["value"] == pytest.approx(np.log(p / (1 - p)), rel=1e-4, abs=1e-4)
-        assert target is not None or explained["target"] == answer["label"]
-    assert task.answer(x).keys() == answer.keys()  # and the table has no change left:
-    assert "call" not in vars(task.backbone.token_embedding)
+    for name, (x, target, texts) in EXAMPLES.items():
+        task = task_of(name)
+        answer = task.answer(x)
+        targets = {} if name == "documents" else {"target": target}
+        explained = task.explain(x, **targets, steps=24)
+        change = explained["value"] - explained["baseline_value"]
+        total = explained["word_weight"].sum()
+        assert total == pytest.approx(change, rel=0.01), name
+        error = abs(total - change) / abs(change)
+        assert explained["error"] == pytest.approx(error, rel=1e-3, abs=1e-9)
+        for column, text in enumerate(texts):
+            is_here = explained["word_column"] == column
+            words, starts, ends = (
+                explained[f"word_{n}"][is_here] for n in ("text", "start", "end")
+            )
+            assert [*words] == [text[a:b] for a, b in zip(starts, ends, strict=True)]
+            assert "".join(words) == text.replace(" ", "")
+        if "probabilities" in answer and name != "windows":  # whose answer is that of all windows
+            number = answer["labels"].index(explained["target"])
+            p = float(answer["probabilities"][number])
+            assert explained["value"] == pytest.approx(np.log(p / (1 - p)), rel=1e-4, abs=1e-4)
+            assert target is not None or explained["target"] == answer["label"]
+        assert task.answer(x).keys() == answer.keys()  # and the table has no change left:
+        assert "call" not in vars(task.backbone.token_embedding)
 
 
 def test_other_threads_look_up_words_as_they_are(task_of, assert_close):
@@ -69,7 +70,7 @@ def test_a_blank_may_be_masked_and_several_labels_have_log_odds_of_their_own(
 ):
     task = randomized(make_case("labels", make_backbone()))
     explained = task.explain("a b", "y")
-    logit = task.predict(["a b"], verbose=0)[0, 1]
+    logit = task.predict(["a b"])[0, 1]
     assert_close([explained["value"]], np.array([logit]), size=1.0)
     masked = task.explain("[MASK] [MASK]", "y", baseline="mask")
     blank = task.explain("a b", "y", baseline="mask")["baseline_value"]
@@ -104,15 +105,18 @@ def test_weights_are_those_of_a_loop_in_pytorch(torch, transformers, task_of, tm
 
 
 def test_what_cannot_be_explained_is_refused(task_of, refused):
-    task = task_of("classes")
-    refused("single example", task.explain, ["a", "b"])
+    task, score = task_of("classes"), task_of("score")
+    assert score.explain("a", steps=2)["target"] is None
+    for message, call, *arguments in (
+        ("single example", task.explain, ["a", "b"]),
+        ("'great'", task.explain, "a", "great"),
+        ("query and a document", task_of("documents").explain, "ab"),
+        ("query and a document", task_of("documents").explain, ("a", "b", "c")),
+        ("target of a score", score.explain, "a", 1),
+        ("single texts", task_of("windows").explain, ("a", "b")),
+    ):
+        refused(message, call, *arguments)
     refused("steps", task.explain, "a", steps=0)
     refused("'zero'", task.explain, "a", baseline="zero")
-    refused("'great'", task.explain, "a", "great")
-    refused("query and a document", task_of("documents").explain, "a")
-    score = task_of("score")
-    assert score.explain("a", steps=2)["target"] is None
-    refused("target of a score", score.explain, "a", 1)
     task.quantize("int8")
     refused("quantized", task.explain, "a")
-    refused("single texts", task_of("windows").explain, ("a", "b"))

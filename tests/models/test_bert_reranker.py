@@ -26,7 +26,7 @@ def test_scores_do_not_tie_in_half_precision(make_backbone, make_case):
         if weight.path.endswith(("kernel", "embeddings")):  # larger ones saturate the pooler
             weight.assign(generator.normal(0, 0.2, weight.shape))
     pairs = [("a", " ".join(letters)) for letters in itertools.permutations("bcdefghi", 2)]
-    assert len(np.unique(model.predict(pairs, verbose=0))) == len(pairs)
+    assert len(np.unique(model.predict(pairs))) == len(pairs)
 
 
 def score_of(model, pairs):
@@ -34,9 +34,9 @@ def score_of(model, pairs):
 
 
 def test_scores_are_sigmoids_or_logits_of_pairs_and_triplets(model, assert_close):
-    logits = model.predict(TRIPLETS, verbose=0)  # [2, 2]
+    logits = model.predict(TRIPLETS)  # [2, 2]
     pairs = [(query, document) for query, *others in TRIPLETS for document in others]
-    assert_close(model.predict(pairs, verbose=0).ravel(), logits.ravel())
+    assert_close(model.predict(pairs).ravel(), logits.ravel())
     assert_close(score_of(model, pairs), expit(logits).ravel())
     assert_close(score_of(model, TRIPLETS), expit(logits))
     assert score_of(model, model.preprocessor.batches(PAIRS, with_labels=False)).shape == (5, 1)
@@ -131,7 +131,7 @@ def test_a_ranking_worse_than_the_given_one_is_told(model, caplog):
 
 
 def test_scores_are_means_over_the_queries(model, caplog):
-    logits = model.predict(PAIRS, verbose=0)[:, 0]
+    logits = model.predict(PAIRS)[:, 0]
     worst, _, best = np.argsort(logits[2:]) + 2
     y = np.zeros(5)
     y[[int(np.argmax(logits[:2])), worst]] = 1

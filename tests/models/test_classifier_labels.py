@@ -9,7 +9,6 @@ import pytest
 
 from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor
 from keras_bert.metrics import regression_scores
-from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.forms import take
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
@@ -39,7 +38,7 @@ def bare(backbone, eager):
 
 def test_one_class_is_regression(backbone, preprocessor, eager, assert_close):
     model = eager(BertClassifier(backbone, num_classes=1, preprocessor=preprocessor))
-    predicted = model.predict(TEXTS, verbose=0)[:, 0]
+    predicted = model.predict(TEXTS)[:, 0]
     assert_close([answer.pop("score") for answer in model.answer(TEXTS)], predicted)
     scores = np.linspace(-2, 5, 8)
     assert_close(model.scores(TEXTS, scores), regression_scores(scores, predicted))
@@ -48,7 +47,7 @@ def test_one_class_is_regression(backbone, preprocessor, eager, assert_close):
 def test_a_single_label_is_a_sigmoid_too(backbone, letters, eager, inputs):
     reader = BertClassifierPreprocessor(letters, 12, label_names=["red"], multi_label=True)
     model = eager(BertClassifier(backbone, 1, reader))
-    loss = model.evaluate(inputs, LABELS[:, None] % 2, verbose=0)[0]
+    loss = model.evaluate(inputs, LABELS[:, None] % 2)[0]
     assert loss == pytest.approx(np.log(2), abs=0.05)
     assert set(model.answer(inputs)[0]) == {"probabilities", "is_label", "labels"}
 
@@ -56,7 +55,7 @@ def test_a_single_label_is_a_sigmoid_too(backbone, letters, eager, inputs):
 def test_one_hot_labels_are_for_losses_that_take_them(model, bare, inputs, refused):
     """Whoever follows the error trains; it doesn't lead to the next error."""
     one_hot = np.eye(3)[LABELS]
-    expected = model.evaluate(TEXTS, LABELS, verbose=0)[0]
+    expected = model.evaluate(TEXTS, LABELS)[0]
     refused("one-hot", BertClassifier(model.backbone, 3).fit, inputs, one_hot)  # with no compile
     as_lists = one_hot.astype(int).tolist()
     refused(r"one-hot, \[n, 3\].*argmax\(axis=1\).*multi_label", bare.fit, inputs, as_lists)
@@ -67,56 +66,45 @@ def test_one_hot_labels_are_for_losses_that_take_them(model, bare, inputs, refus
         advice = re.search(r"loss=(keras\.losses\.\w+\(from_logits=True\))", str(error.value))
         still = {"optimizer": keras.optimizers.SGD(0.0), "run_eagerly": True}
         model.compile(loss=eval(advice[1]), weighted_metrics=metrics, **still)
-        found = model.fit(TEXTS, one_hot, verbose=0).history["loss"]
+        found = model.fit(TEXTS, one_hot).history["loss"]
         assert found == [pytest.approx(expected, rel=1e-5)]
         for wrong in (LABELS, np.array(NAMES)[LABELS]):
             refused("CategoricalCrossentropy takes one-hot labels", model.fit, TEXTS, wrong)
 
 
-def test_class_weights_weigh_the_loss_of_each_class(bare, eager, inputs, randomized):
-    logits = randomized(bare).predict(inputs, verbose=0)
+def test_class_weights_weigh_the_loss_of_each_class_in_every_form(model, eager, randomized, tf):
+    logits = randomized(model).predict(TEXTS)
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(8), LABELS]
-    eager(bare, optimizer=keras.optimizers.SGD(0.0))
-    for weights, expected in (
-        ({0: 2.0, "2": 0.5}, np.array([2.0, 1.0, 0.5])),
-        ("balanced", 8 / (3 * np.array([3, 3, 2]))),
+    names, own, one_hot = np.array(NAMES)[LABELS], np.arange(8.0), np.eye(3)[LABELS]
+    batches = model.batches(TEXTS, names, own, batching=Batching(8, shuffle=False))
+    dataset = tf.data.Dataset.from_tensors((dict(model.preprocessor(TEXTS)), one_hot, own))
+    of_one_hot = keras.losses.CategoricalCrossentropy(from_logits=True)
+    some, of_each = {"low": 3.0, "high": 0.25}, [3.0, 1.0, 0.25]  # Keras fails on a class left out
+    for data, class_weight, by_class, weights, loss in (
+        ((TEXTS, names), some, of_each, 1.0, None),
+        ((TEXTS, LABELS), "balanced", 8 / (3 * np.array([3, 3, 2])), 1.0, None),
+        ((TEXTS, LABELS, own), {"low": 3.0, 2: 0.25}, of_each, own, None),
+        ((TEXTS, names, own[:, None]), some, of_each, own, None),
+        ((batches,), some, of_each, own, None),
+        ((dataset,), some, of_each, own, of_one_hot),
     ):
-        history = bare.fit(inputs, LABELS, class_weight=weights, batch_size=8, verbose=0).history
-        np.testing.assert_allclose(history["loss"], [(losses * expected[LABELS]).mean()], rtol=1e-5)
-    sample_weight = np.arange(8.0)
-    for given in (sample_weight, sample_weight[:, None]):
-        data = data_of(bare, inputs, LABELS, given)
-        data = bare.data_to_fit(data, {"class_weight": {0: 2.0}})
-        assert data.sample_weight.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
+        x, y, sample_weight = (*data, None, None)[:3]
+        eager(model, optimizer=keras.optimizers.SGD(0.0), loss=loss)
+        weighted = {"sample_weight": sample_weight, "class_weight": class_weight}
+        [found] = model.fit(x, y, batch_size=None if y is None else 8, **weighted).history["loss"]
+        expected = (losses * np.array(by_class)[LABELS] * weights).mean()
+        assert found == pytest.approx(expected, rel=1e-5)
 
 
 def test_class_weights_are_of_the_training_part_alone(model, eager, inputs):
     eager(model, optimizer=keras.optimizers.SGD(0.0))
     names = np.array(NAMES)[LABELS]
-    fit = functools.partial(model.fit, class_weight="balanced", verbose=0)
+    fit = functools.partial(model.fit, class_weight="balanced")
     last = take(inputs, slice(5, 8)), names[5:]
     expected = fit(take(inputs, slice(5)), names[:5], validation_data=last).history
     found = fit(inputs, names, validation_split=0.375).history
     for name, values in expected.items():
         assert found[name] == pytest.approx(values, rel=1e-5)
-
-
-def test_class_weights_multiply_weights_in_batches(model, eager, tf):
-    eager(model, optimizer=keras.optimizers.SGD(0.0))
-    weights, own = {"low": 3.0, "high": 0.25}, np.arange(8.0)  # Keras fails on a class left out
-    names = np.array(NAMES)[LABELS]
-
-    def loss(*data, **options):
-        return model.fit(*data, class_weight=weights, verbose=0, **options).history["loss"][0]
-
-    expected = loss(TEXTS, names, sample_weight=own)
-    assert abs(expected - loss(TEXTS, names)) > 1e-2
-    batches = model.batches(TEXTS, names, own, batching=Batching(8, shuffle=False))
-    assert loss(batches) == pytest.approx(expected, rel=1e-5)
-    one_hot = dict(model.preprocessor(TEXTS)), np.eye(3)[LABELS], own
-    one_hot = tf.data.Dataset.from_tensors(one_hot)
-    eager(model, optimizer="sgd", loss=keras.losses.CategoricalCrossentropy(from_logits=True))
-    assert loss(one_hot) == pytest.approx(expected, rel=1e-5)
 
 
 def test_class_weights_need_one_class_a_text(backbone, inputs, preprocessor, refused):

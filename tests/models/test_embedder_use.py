@@ -22,29 +22,29 @@ def model(backbone, preprocessor, untraced):
 
 
 def test_prompts_are_prepended(assert_close, model, difference, untraced):
-    plain = model.predict(TEXTS, verbose=0)
+    plain = model.predict(TEXTS)
     for encode, prompt in ((model.encode_query, "q r "), (model.encode_document, "p ")):
-        written = model.predict([prompt + text for text in TEXTS], verbose=0)
+        written = model.predict([prompt + text for text in TEXTS])
         assert_close(encode(TEXTS), written)
         assert difference(written, plain) > 1e-3
     assert model.encode_query("a b c").shape == (1, 16)
     reader = type(model.preprocessor).like(model.preprocessor, default_prompt_name="passage")
     default = untraced(BertEmbedder(model.backbone, preprocessor=reader))
-    assert_close(default.predict(TEXTS, verbose=0), model.encode_document(TEXTS))
+    assert_close(default.predict(TEXTS), model.encode_document(TEXTS))
     assert_close(default.encode_query(TEXTS), model.encode_query(TEXTS))
 
 
 def test_pairs_train_with_the_prompts_of_their_use(model):
     pairs = (["a", "b"], ["c", "d e"])
-    [(inputs, _)] = model.batches(pairs)
-    written = ["q r a", "q r b"], ["p c", "p d e"]
-    for column, texts in zip(inputs, written, strict=True):
-        expected = model.preprocessor(texts)["token_ids"]
-        found = column["token_ids"]
-        assert_array_equal(found, expected[:, : found.shape[1]])
-    [((first, _), _)] = model.batches(pairs, [1.0, 2.0])  # of scores, no prompts
-    expected = model.preprocessor(["a", "b"])["token_ids"][:, :3]
-    assert_array_equal(first["token_ids"], expected)
+    for y, written in (
+        (None, (["q r a", "q r b"], ["p c", "p d e"])),
+        ([1.0, 2.0], pairs),  # of scores, no prompts
+    ):
+        [(inputs, _)] = model.batches(pairs, y)
+        for column, texts in zip(inputs, written, strict=True):
+            ids = column["token_ids"]
+            expected = model.preprocessor(texts)["token_ids"]
+            assert_array_equal(ids, expected[:, : ids.shape[1]])
 
 
 def test_prompts_and_widths_are_saved(
@@ -53,7 +53,7 @@ def test_prompts_and_widths_are_saved(
     options = {"prompts": PROMPTS, "default_prompt_name": "query"}
     reader = BertEmbedderPreprocessor(preprocessor.tokenizer, 12, **options)
     model = untraced(BertEmbedder(backbone, truncate_dim=5, preprocessor=reader))
-    vectors = model.predict(TEXTS, verbose=0)
+    vectors = model.predict(TEXTS)
     assert vectors.shape == (4, 5)
     assert_close(np.linalg.norm(vectors, axis=-1), np.ones(len(vectors)))
     model.save_to_hugging_face(tmp_path)
@@ -61,7 +61,7 @@ def test_prompts_and_widths_are_saved(
     loaded = untraced(BertTask.from_preset(tmp_path))
     both = {**PROMPTS, "document": PROMPTS["passage"]}  # the names that sentence-transformers reads
     assert (loaded.preprocessor.prompts, loaded.truncate_dim) == (both, 5)
-    assert_close(loaded.predict(TEXTS, verbose=0), vectors)
+    assert_close(loaded.predict(TEXTS), vectors)
     assert BertEmbedder.from_preset(tmp_path, truncate_dim=None).output.shape == (None, 16)
 
 
@@ -69,7 +69,7 @@ def test_prompts_are_served(tensorflow, model, assert_close, tmp_path):
     served = tensorflow.saved_model.load(model.export(tmp_path / "served")).signatures
     texts = tensorflow.constant(TEXTS)
     for name, expected in (
-        ("serving_default", model.predict(TEXTS, verbose=0)),
+        ("serving_default", model.predict(TEXTS)),
         ("query", model.encode_query(TEXTS)),
         ("document", model.encode_document(TEXTS)),
     ):

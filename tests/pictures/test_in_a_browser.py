@@ -1,5 +1,6 @@
 """The page of attention in a real browser: it loads without errors, and answers to the mouse."""
 
+import html
 import json
 import re
 import shutil
@@ -64,14 +65,17 @@ def test_the_page_answers_to_the_mouse(tmp_path):
     command += [f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=5000", path.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     [text] = re.findall(r'<pre id="result">(.*?)</pre>', done.stdout, flags=re.DOTALL)
-    found = json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    found = json.loads(html.unescape(text))
     assert found["errors"] == [] and found["tokens"] == TOKENS * 2
-    places = sorted({line[0] for line in found["first"]})
+
+    def of_lines(state, index):
+        return [line[index] for line in found[state]]
+
+    places = sorted(set(of_lines("first", 0)))
     assert len(places) == 4 and len(found["first"]) == 8 == len(found["left"])
-    assert {line[0] for line in found["hovered"]} == {places[1]} and len(found["hovered"]) == 2
+    assert of_lines("hovered", 0) == [places[1]] * 2
     assert found["faded"] == 3 + 2  # the other tokens on the left, and those it doesn't attend to
-    assert {line[1] for line in found["without head 0"]} == {places[0]}
-    assert [line[1] for line in found["head 0 alone"]] == places
-    assert {line[1] for line in found["layer 1"]} == {places[3]} and len(found["layer 1"]) == 4
-    colors = {line[2] for line in found["first"]}
-    assert len(colors) == 2 and len({line[2] for line in found["head 0 alone"]}) == 1
+    assert set(of_lines("without head 0", 1)) == {places[0]}
+    assert of_lines("head 0 alone", 1) == places
+    assert of_lines("layer 1", 1) == [places[3]] * 4
+    assert len(set(of_lines("first", 2))) == 2 and len(set(of_lines("head 0 alone", 2))) == 1

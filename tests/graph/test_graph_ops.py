@@ -1,7 +1,5 @@
 """Each function of `graph_ops` gives what the function of that name in `numpy_ops` gives."""
 
-import types
-
 import numpy as np
 import pytest
 
@@ -105,18 +103,6 @@ def test_arrays_and_tensors_give_the_same(same):
         for name in ("substrings", "text_spans"):
             found = getattr(graph_ops, name)(*tensors)
             same(found, getattr(numpy_ops, name)(*of_numpy), name=name)
-
-
-def functions(module):
-    """Returns the names of a module's functions, without those it imports from this library."""
-    imported = {"CJK", "character_ranges", "is_punctuation", "annotations", "Callable", "Sequence"}
-    public = {name for name in dir(module) if name[0] != "_"} - imported
-    return {name for name in public if not isinstance(getattr(module, name), types.ModuleType)}
-
-
-def test_both_modules_have_the_same_functions_and_all_are_tested():
-    tested = {*cases(np.random.default_rng(0), 1), "substrings", "text_spans"}
-    assert functions(numpy_ops) == functions(graph_ops) == tested
 
 
 def test_every_character_is_of_the_same_kind():

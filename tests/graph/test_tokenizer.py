@@ -3,7 +3,6 @@
 import importlib
 import itertools
 import sys
-import unicodedata
 
 import pytest
 import tensorflow as tf
@@ -93,14 +92,6 @@ def test_a_graph_is_built_once_for_a_vocabulary():
     other = graph_tokenizer(BertTokenizer([*words[:-1], "##twice"]))
     assert other.tokenize(tf.constant(["builttwice"])).to_list() == [[6, 7]]
     assert first.tokenize(tf.constant(["builttwice"])).to_list() == [[1]]
-
-
-def test_what_a_character_becomes_stays():
-    for casing in (UNCASED, Casing(True, False), Casing(False, False)):
-        changed = normalization.character_map(casing)
-        assert not set("".join(changed.values())) - {" "} & set(changed)
-        assert max(len(normal.encode()) for normal in changed.values()) < 64  # the format's limit
-        assert not [c for c in changed if unicodedata.category(c) in ("Cn", "Co", "Cs")]
 
 
 def test_punctuation_is_that_of_python_where_icu_has_another(special_tokens, monkeypatch):

@@ -9,7 +9,6 @@ CJK = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df"
     "\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
 )
-SIZES = [(1,)] * 8 + [()] * 4 + [(2,)] * 2 + [(3,), (4,)]  # of a character, by the first 4 bits
 
 
 def combining_class(item):
@@ -46,30 +45,18 @@ class RuleByRuleTokenizer:
         ]
 
     def clean(self, data):
-        at, text = 0, []
-        while at < len(data):
-            for size in SIZES[data[at] >> 4]:
-                try:
-                    letter = data[at : at + size].decode()
-                except UnicodeDecodeError:
-                    continue
-                if letter:
-                    break
-            else:
-                size, letter = 1, ""
-            text.append([letter, [at, at + size, at + size]])
-            at += size
-        assert "".join(letter for letter, _ in text) == data.decode("utf-8", errors="ignore")
-        kept = []
-        for letter, span in text:
-            category = unicodedata.category(letter) if letter else "Cc"
-            if letter and letter in " \t\n\r" or category == "Zs":
-                kept.append([" ", span])
-            elif letter in ("", "\0", "\ufffd") or category in ("Cc", "Cf"):
+        end, kept = 0, []
+        for letter in data.decode(errors="surrogateescape"):
+            is_broken = "\udc80" <= letter <= "\udcff"  # a byte that is no UTF-8
+            start, end = end, end + (1 if is_broken else len(letter.encode()))
+            category = unicodedata.category(letter)
+            if letter in " \t\n\r" or category == "Zs":
+                kept.append([" ", [start, end, end]])
+            elif is_broken or letter in "\0\ufffd" or category in ("Cc", "Cf"):
                 if kept:
-                    kept[-1][1][2] = span[2]
+                    kept[-1][1][2] = end
             else:
-                kept.append([letter, span])
+                kept.append([letter, [start, end, end]])
         return kept
 
     def split_at_spaces(self, text):

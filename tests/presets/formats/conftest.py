@@ -1,7 +1,6 @@
 """Folders in the formats of other libraries, made by hand."""
 
 import json
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -185,19 +184,11 @@ def read_golden():
 golden = pytest.fixture(scope="session")(read_golden)
 
 
-@pytest.fixture(scope="session")
-def golden_checkpoint(golden, tmp_path_factory):
-    """A folder with the golden weights in TensorFlow 1's format."""
-    folder = tmp_path_factory.mktemp("golden")
-    save_as_tf1(golden["weight"], folder / PREFIX)
-    return folder
-
-
 @pytest.fixture
-def google(tmp_path, golden, golden_checkpoint):
-    """Writes a folder as Google's scripts do.
+def google(tmp_path, golden):
+    """Writes a folder as Google's scripts do, by default of the golden weights.
 
-    `vocabulary` is the name of one of `VOCABULARIES`, or None.
+    `vocabulary` is the name of one of `VOCABULARIES`; settings of None are left out.
     """
 
     def write(
@@ -205,15 +196,12 @@ def google(tmp_path, golden, golden_checkpoint):
     ):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        if weights is not None:
-            save_as_tf1(weights, folder / prefix, slices)
-        else:
-            for file in golden_checkpoint.glob(f"{PREFIX}.*"):
-                shutil.copy(file, folder / file.name.replace(PREFIX, prefix))
-        (folder / "bert_config.json").write_text(json.dumps({**golden["config"], **dict(config)}))
-        if vocabulary is not None:
-            words = "".join(f"{token}\n" for token in VOCABULARIES[vocabulary])
-            (folder / "vocab.txt").write_text(words)
+        save_as_tf1(weights or golden["weight"], folder / prefix, slices)
+        settings = {**golden["config"], **dict(config)}
+        settings = {key: value for key, value in settings.items() if value is not None}
+        (folder / "bert_config.json").write_text(json.dumps(settings))
+        words = "".join(f"{token}\n" for token in VOCABULARIES[vocabulary])
+        (folder / "vocab.txt").write_text(words)
         return folder
 
     return write
@@ -229,16 +217,3 @@ def save_as_tf1(weights, prefix, slices=()):
         shape_and_slices=[dict(slices).get(name, "") for name in weights],
         tensors=[*weights.values()],
     )
-
-
-@pytest.fixture
-def with_head(golden):
-    """Adds a head with random variables of these shapes to the golden encoder's variables."""
-
-    def variables(shapes):
-        encoder = {name: w for name, w in golden["weight"].items() if name.startswith("bert/")}
-        generator = np.random.default_rng(5)
-        head = {name: generator.normal(0, 0.2, s).astype("float32") for name, s in shapes.items()}
-        return {**encoder, **head}
-
-    return variables

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
+from keras_bert.preprocessing.forms import is_raw
 from keras_bert.preprocessing.texts import text_examples
 
 TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
@@ -44,10 +45,11 @@ FORMS_OF_ONE.append([text.encode() for text in TEXTS])
 
 def test_every_form_of_texts_and_pairs_is_read():
     for name, form in FORMS.items():
-        assert texts_of(form(TEXTS)) == [TEXTS], name
-        assert texts_of(form(TEXTS, SECONDS)) == [TEXTS, SECONDS], name
+        for columns in ((TEXTS,), (TEXTS, SECONDS)):
+            x = form(*columns)
+            assert texts_of(x) == list(columns) and is_raw(x), name
     for texts in FORMS_OF_ONE:
-        assert texts_of(texts) == [TEXTS]
+        assert texts_of(texts) == [TEXTS] and is_raw(texts)
 
 
 def test_two_lists_of_two_texts_are_two_pairs(refused):

@@ -31,6 +31,7 @@ ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
 ROOT_PAGES["CONTRIBUTING.md"] = "contributing.md"
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # Classes that show what they inherit from classes without a page. Others don't repeat it.
+MODULES = ("losses", "callbacks", "estimators", "testing")  # a file each
 BASES = ("BertTask", "Backbone", "BertPreprocessor")
 BASES += ("BertTokenizer", "FastTokenizer")
 INHERITED = """compile fit evaluate predict answer scores batches export from_preset
@@ -77,7 +78,7 @@ def guide_links(text):
 
 def public_names():
     """Returns the public names of each room, with their modules."""
-    rooms = {name: [f"keras_bert.{name}"] for name in ("losses", "callbacks", "estimators")}
+    rooms = {name: [f"keras_bert.{name}"] for name in MODULES}
     for stub in sorted((ROOT / "keras_bert").rglob("__init__.pyi")):
         package = ".".join(stub.parent.relative_to(ROOT).parts)
         for node in ast.parse(stub.read_text(encoding="utf-8")).body:

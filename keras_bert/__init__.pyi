@@ -11,6 +11,7 @@ from . import metrics as metrics
 from . import pictures as pictures
 from . import readers as readers
 from . import sizes as sizes
+from . import testing as testing
 from .corpus.learn_vocabulary import learn_vocabulary as learn_vocabulary
 from .corpus.prepare_corpus import prepare_corpus as prepare_corpus
 from .corpus.pretraining_dataset import heldout_dataset as heldout_dataset

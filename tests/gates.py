@@ -22,13 +22,13 @@ ROOMS = [  # from the ground up
     "presets scoring",
     "serving",
     "models",
-    "pictures finetuning estimators",
+    "pictures finetuning estimators testing",
     "recipes",
 ]
 FLOORS = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms.split()}
 # `BertTokenizer.from_preset` and `BertPreprocessor.from_preset` know where presets are read.
 FROM_PRESET = dict.fromkeys(("text", "preprocessing"), {"keras_bert.presets.preprocessors"})
-NAMESPACES = "callbacks estimators layers losses metrics pictures readers sizes".split()
+NAMESPACES = "callbacks estimators layers losses metrics pictures readers sizes testing".split()
 README = ROOT / "README.md"
 PAGES = [
     README,

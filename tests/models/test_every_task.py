@@ -1,8 +1,6 @@
 """Properties that all tasks share: arrays from `predict`, dicts from `answer`, batches, files."""
 
 import functools
-import inspect
-import json
 
 import keras
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from scipy.special import expit, log_softmax
 
 import keras_bert
-from keras_bert import Batching, BertTask
+from keras_bert import Batching, testing
 from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.forms import take
 from tests.models.conftest import rows_of
@@ -50,27 +48,12 @@ def without(*names):
 
 
 @each(TASKS)
-def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, request):
-    task, x, _, shape, _ = made
-    raw = task.predict(x, batch_size=3, verbose=0)
-    parts = keras.tree.flatten(raw)
-    assert all(type(part) is np.ndarray and part.dtype == np.float32 for part in parts)
-    assert {part.shape for part in parts} == {shape}
-    whole = Batching(batch_size=64, pad_to="full")
-    [inputs] = task.preprocessor.batches(x, batching=whole, with_labels=False)
-    ready = task.predict(inputs, verbose=0)
-    assert keras.tree.map_structure(type, raw) == keras.tree.map_structure(type, ready)
-    if "windows" in request.node.name:
-        assert len(ready) > len(raw) == len(x)
-        return
-    tokens = inputs["padding_mask"] if len(shape) == 3 or isinstance(raw, dict) else None
-    if tokens is not None:
-        assert not any(part[tokens == 0].any() for part in keras.tree.flatten(raw))
-        raw, ready = (
-            keras.tree.map_structure(lambda part: part[tokens == 1], outputs)
-            for outputs in (raw, ready)
-        )
-    assert_close(raw, ready)
+def test_it_keeps_the_contract(made, request):
+    task, x, y, shape, _ = made
+    task.optimizer.learning_rate = 0.1
+    testing.run_task(task, x, y)
+    outputs = keras.tree.flatten(task.predict(x, verbose=0))
+    assert {part.shape for part in outputs} == {shape}
 
 
 @each(TASKS)
@@ -96,32 +79,19 @@ def test_an_iterable_of_examples_is_read_like_a_list(made, assert_close):
 
 
 @each(TASKS)
-def test_answers_are_dicts_of_each_example_and_need_no_pipeline(
-    assert_close, made, request, monkeypatch
-):
+def test_a_single_example_needs_no_list_and_no_pipeline(made, request, monkeypatch):
     def refused(*_, **__):
         raise AssertionError("Keras builds a pipeline")
 
     monkeypatch.setattr(keras.Model, "predict", refused)
     task, x, _, _, key = made
-    answers = task.answer(x, batch_size=3)
-    assert isinstance(answers, list) and len(answers) == 4
-    assert all(key in answer and answer.keys() == answers[0].keys() for answer in answers)
     first = take(x, 0)
     if "features" in request.node.name:
         first = {**first, "features": x["features"][:1]}
     first = dict(reversed(first.items())) if isinstance(first, dict) else first
-    if "tags" in request.node.name:
-        [alone] = task.answer([first])
-    else:
-        alone = task.answer(first)
-    assert isinstance(alone, dict) and alone.keys() == answers[0].keys()
-    assert json.loads(json.dumps(answers)) == answers  # plain Python
-    for name, value in alone.items():
-        if np.asarray(value).dtype.kind == "f":
-            assert_close(value, answers[0][name])
-        else:
-            assert value == answers[0][name], name
+    alone = task.answer([first])[0] if "tags" in request.node.name else task.answer(first)
+    assert isinstance(alone, dict) and key in alone
+    assert alone.keys() == task.answer(x)[0].keys()
 
 
 def test_answers_are_plain_python():
@@ -198,25 +168,6 @@ def test_fit_trains_on_batches_and_validates_on_the_last_examples(made):
     last = (task.batches(x, y),) if is_pooled else (x, y)
     found = task.evaluate(*last, verbose=0, return_dict=True)["loss"]
     assert logs["val_loss"] == [pytest.approx(found, rel=1e-4)]
-
-
-@without("pairs")
-def test_presets_and_configs_make_the_same_task(made, tmp_path):
-    task, x, *_ = made
-    expected = task.predict(x, verbose=0)
-    task.save_to_preset(tmp_path / "preset")
-    copy = type(task).from_config(json.loads(json.dumps(task.get_config())))
-    copy.set_weights(task.get_weights())
-    preset = BertTask.from_preset(tmp_path / "preset")
-    assert not preset.load_report.new
-    for each in (task, task.backbone):
-        arguments = inspect.signature(type(each)).parameters.keys() - {"dtype", "kwargs"}
-        assert arguments <= each.get_config().keys()
-    for loaded in (preset, copy):
-        assert type(loaded) is type(task) and loaded.get_config() == task.get_config()
-        loaded.run_eagerly = True
-        found = loaded.predict(x, verbose=0)
-        keras.tree.map_structure(np.testing.assert_array_equal, found, expected)
 
 
 @each(["classes", "tags", "questions", "choices", "vectors"])

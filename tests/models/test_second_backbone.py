@@ -10,7 +10,7 @@ import pytest
 from keras import ops
 
 import keras_bert
-from keras_bert import Backbone, BertTask, BertTokenizer, ModernBertBackbone
+from keras_bert import Backbone, BertTask, BertTokenizer, ModernBertBackbone, testing
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.packed_rows import ClsVectors, packed_input
@@ -109,9 +109,13 @@ class RopeBackbone(Backbone):
 
 
 # The encoder ends.
+def make_rope():
+    return RopeBackbone(30, num_layers=2, num_heads=2, hidden_dim=16)
+
+
 @pytest.fixture
 def rope():
-    return RopeBackbone(30, num_layers=2, num_heads=2, hidden_dim=16)
+    return make_rope()
 
 
 def numbers(answers):
@@ -192,37 +196,19 @@ def test_a_pretrainer_predicts_tokens(rope, letters, eager, tmp_path):
     assert eager(keras_bert.BertPretrainer.from_preset(tmp_path)).fill_mask("a [MASK] c") == best
 
 
-def test_packed_sequences_are_read_as_if_alone(rope, assert_close):
-    ids = np.arange(9, dtype="int32")[None] + 5
-    sequence_ids = np.array([[1, 1, 1, 1, 2, 2, 2, 2, 2]], "int32")
-    packed = rope({"token_ids": ids, "sequence_ids": sequence_ids})["sequence_output"]
-    for part in (slice(0, 4), slice(4, 9)):
-        assert_close(packed[:, part], rope({"token_ids": ids[:, part]})["sequence_output"])
+def test_it_keeps_the_contract_of_encoders():
+    testing.run_backbone(make_rope)
 
 
-@pytest.mark.parametrize("backbone", ["rope", "mpnet"], indirect=True)
-def test_embeddings_and_first_blocks_are_frozen(backbone, make_task, refused):
-    task = make_task("classes")
-    first, last = ({v.path for v in block.variables} for block in backbone.blocks)
-    below = {v.path for v in backbone.embeddings.variables}
-    for up_to, frozen in ((None, first | last | below), (1, first | below), (0, below)):
-        backbone.freeze(up_to)
-        assert {v.path for v in backbone.variables if not v.trainable} >= frozen
-        assert not {v.path for v in task.trainable_variables} & frozen
-    assert {v.path for v in task.trainable_variables} >= first | last
-    backbone.unfreeze()
-    assert all(v.trainable for v in backbone.weights)
-    refused("up_to must be at most 2; got 3", backbone.freeze, 3)
+def test_frozen_embeddings_and_blocks_are_those_of_the_task(rope, refused):
+    task = keras_bert.BertClassifier(rope, 2)
+    rope.freeze(1)
+    frozen = {v.path for part in (rope.embeddings, rope.blocks[0]) for v in part.variables}
+    trained = {v.path for v in task.trainable_variables}
+    assert not trained & frozen and trained >= {v.path for v in rope.blocks[1].variables}
+    refused("up_to must be at most 2; got 3", rope.freeze, 3)
     task.enable_lora(1)
-    refused("merge_lora", backbone.freeze)
-
-
-def test_lower_layers_lie_deeper(rope, make_backbone):
-    depths = {v.path: getattr(v, "layers_to_head", 0) for v in rope.variables}
-    assert depths["tokens/embeddings"] == 3 and depths["norm/scale"] == 0
-    assert depths["layer_0/feed_output/kernel"] == 2 and depths["layer_1/feed_norm/scale"] == 1
-    [bias] = make_backbone(num_layers=2, **OTHERS["mpnet"]).embeddings.relative_bias.variables
-    assert bias.path == "embeddings/relative_bias/bias" and bias.layers_to_head == 3
+    refused("merge_lora", rope.freeze)
 
 
 def test_it_takes_what_keras_takes_and_has_no_files_of_other_libraries(rope, tmp_path, refused):

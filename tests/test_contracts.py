@@ -1,0 +1,161 @@
+"""Each class keeps the contract of its kind, which `keras_bert.testing` has for users' classes.
+
+The contract of tasks is in `models/test_every_task.py`. `test_backends.py` runs both on JAX and
+PyTorch, too.
+"""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert import testing
+from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
+from keras_bert.layers.dense_and_norms import FeatureNormalization
+from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.embeddings import Embeddings
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.layer_combination import LayerCombination
+from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
+from keras_bert.layers.modernbert_layers import (
+    GatedFeedForward,
+    ModernBertEmbeddings,
+)
+from keras_bert.layers.packed_rows import ClsVectors, MeanVectors
+from keras_bert.layers.pooling import Pooling
+from keras_bert.layers.self_attention import SelfAttention
+from tests import vocabularies
+
+X = np.random.default_rng(1).normal(size=(2, 5, 8)).astype("float32")
+IDS = np.array([[2, 7, 7, 3, 0], [2, 9, 3, 0, 0]])
+MASK = {"padding_mask": (IDS > 0).astype("int32")}
+CHOICES = {"token_ids": np.ones((2, 2, 5), "int32")}
+
+
+def masked_lm_head():
+    table = keras.layers.ReversibleEmbedding(10, 8, name="table")
+    return MaskedLMHead(table, HeadTransform(8), name="head")
+
+
+def of(cls, *arguments, **options):
+    return functools.partial(cls, *arguments, **options)
+
+
+LAYERS = {  # a function that makes the layer, positional inputs, named inputs
+    "embeddings": (of(Embeddings, 10, 8, 6), [IDS], {"segment_ids": MASK["padding_mask"]}),
+    "ModernBERT's embeddings": (of(ModernBertEmbeddings, 10, 8, 6), [IDS], {}),
+    "attention": (of(SelfAttention, 2, 8, 0.1), [X], MASK),
+    "block": (of(EncoderBlock, 2, 8, 16), [X], MASK),
+    "gated": (of(GatedFeedForward, 8, 16), [X], {}),
+    "dropout": (of(Dropout, 0.1), [X], {}),
+    "masked LM": (masked_lm_head, [X, IDS % 5], {}),
+    "pooling": (of(Pooling, "mean", True), [X], MASK),
+    "combination": (of(LayerCombination, "weighted"), [[X, 2 * X]], {}),
+    "cls": (ClsVectors, [X], {}),
+    "mean": (MeanVectors, [X], MASK),
+    "features": (FeatureNormalization, [X[:, 0]], {}),
+    "rows": (ChoicesAsRows, [CHOICES], {}),
+    "choices": (RowsAsChoices, [X[:, 0, :1]], {"token_ids": IDS[:, None]}),  # one a row
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name):
+    make, inputs, named = LAYERS[name]
+    testing.run_layer(make, *inputs, **named)
+
+
+SIZES = {"vocabulary_size": 30, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
+SIZES |= {"intermediate_dim": 24, "max_sequence_length": 16}
+BERT = of(keras_bert.BertBackbone, **SIZES)
+BACKBONES = {
+    "BERT": BERT,
+    "DistilBERT": of(BERT, architecture="distilbert", num_segments=0),
+    "ELECTRA": of(BERT, architecture="electra", embedding_dim=8),
+    "XLM-RoBERTa": of(BERT, architecture="xlm-roberta", num_segments=1),
+    "MPNet": of(BERT, architecture="mpnet", num_segments=0, relative_bias=True),
+    "ModernBERT": of(keras_bert.ModernBertBackbone, **SIZES, window=1, global_every=2),
+}
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_backbones(name):
+    testing.run_backbone(BACKBONES[name])
+
+
+@pytest.mark.parametrize("kind", ["words", "byte pairs", "unigrams"])
+def test_tokenizers(kind, letters):
+    tokenizer = letters
+    if kind != "words":
+        files = {"byte pairs": vocabularies.byte_pairs, "unigrams": vocabularies.unigrams}
+        tokenizer = keras_bert.FastTokenizer(files[kind]())
+    testing.run_tokenizer(tokenizer, [*vocabularies.LANGUAGES, *vocabularies.ODD])
+
+
+TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
+QUESTION = {"id": "1", "question": "a", "context": "a b c d e f g h"}
+QUESTION["answers"] = [{"text": "c", "answer_start": 4}]
+READERS = {
+    "": ({}, TEXTS, None),
+    "Classifier": ({"label_names": ["x", "y"], "window_stride": 4}, TEXTS, [*"xyyx"]),
+    "TokenClassifier": ({"label_names": ["O", "B-x"]}, [["a", "b"], ["cd"]], [["O", "B-x"], ["O"]]),
+    "SpanLabeler": ({"document_stride": 3, "max_question_length": 4}, [QUESTION] * 2, None),
+    "MultipleChoice": ({}, [{"context": "a", "choices": ["b", "c d"], "label": 1}] * 3, None),
+    "Reranker": ({}, (TEXTS, TEXTS[::-1]), [1, 0, 0, 1]),
+    "Embedder": ({}, (TEXTS[:2], TEXTS[3:] * 2), None),
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_preprocessors(kind, letters):
+    settings, x, y = READERS[kind]
+    reader = getattr(keras_bert, f"Bert{kind}Preprocessor")(letters, 12, **settings)
+    testing.run_preprocessor(reader, x, y)
+
+
+MODELS = {
+    "a backbone": of(BERT, activation="gelu_approximate"),
+    "a pretrainer": lambda: keras_bert.BertPretrainer(BERT()),
+    "masked LM": lambda: keras_bert.BertPretrainer(BERT(), False, tie_embeddings=False),
+    "classes": lambda: keras_bert.BertClassifier(BERT(), 2),
+    "a number": lambda: keras_bert.BertClassifier(BERT(), 1, dropout=0.3),
+    "spans": lambda: keras_bert.BertSpanLabeler(BERT()),
+    "tags": lambda: keras_bert.BertTokenClassifier(BERT(), 3),
+    "choices": lambda: keras_bert.BertMultipleChoice(BERT(), dropout=0.3),
+    "vectors": lambda: keras_bert.BertEmbedder(BERT(), pooling="max", normalize=False),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("save", ["save_to_preset", "save_to_hugging_face"])
+def test_formats(name, save):
+    model = MODELS[name]()
+    loader = keras_bert.BertTask if model.backbone is not model else type(model)
+    testing.run_format(getattr(type(model), save), model, loader.from_preset)
+
+
+class Sums(keras.layers.Layer):
+    """Adds the rows of a batch to each other."""
+
+    def call(self, x):
+        return x + keras.ops.sum(x, axis=0, keepdims=True)
+
+
+class Forgets(keras_bert.BertPreprocessor):
+    """Has a config of another length."""
+
+    def get_config(self):
+        return {**super().get_config(), "sequence_length": 9}
+
+
+def test_a_broken_class_is_told_which_property_it_lacks(letters):
+    calls = {
+        "each row": (testing.run_layer, Sums, X),
+        "a config": (testing.run_preprocessor, Forgets(letters, 12), TEXTS),
+    }
+    for lacks, (contract, *arguments) in calls.items():
+        with pytest.raises(AssertionError) as caught:
+            contract(*arguments)
+        assert lacks in caught.value.__notes__[-1]

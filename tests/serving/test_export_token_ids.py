@@ -12,9 +12,10 @@ import tokenizers
 
 import keras_bert
 from keras_bert.files.json_files import read_json
-from keras_bert.serving.export_token_ids import (
-    _FORMATS,
-    write_own_files,
+from keras_bert.serving.export_token_ids import _FORMATS, write_own_files
+from keras_bert.serving.hugging_face_export import (
+    described_for_hugging_face,
+    hugging_face_function,
 )
 from tests import vocabularies
 from tests.runtimes import RUN
@@ -153,43 +154,37 @@ def fast_tokenizer(preprocessor, folder):
     return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_the_tokenizers_files_give_its_tokens(tmp_path, lowercase):
-    own = keras_bert.BertTokenizer(WORDS, lowercase=lowercase, max_word_characters=4)
-    preprocessor = keras_bert.BertClassifierPreprocessor(own, label_names=["x", "y"])
-    theirs = fast_tokenizer(preprocessor, tmp_path)
-    theirs.no_padding()
-    ids = [encoding.ids for encoding in theirs.encode_batch(TEXTS, add_special_tokens=False)]
-    assert ids == own(TEXTS)
-    pair = theirs.encode("a film", "good")
-    assert (pair.ids, pair.type_ids) == ([2, 6, 7, 3, 11, 3], [0, 0, 0, 0, 1, 1])
-    assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").split() == WORDS
-    settings = read_json(tmp_path / "preprocessor.json")
-    assert settings["tokenizer"] == own.settings()
-    assert settings["label_names"] == ["x", "y"]
+def test_the_tokenizers_files_give_its_tokens(tmp_path):
+    for lowercase in (True, False):
+        own = keras_bert.BertTokenizer(WORDS, lowercase=lowercase, max_word_characters=4)
+        preprocessor = keras_bert.BertClassifierPreprocessor(own, label_names=["x", "y"])
+        theirs = fast_tokenizer(preprocessor, tmp_path)
+        theirs.no_padding()
+        ids = [encoding.ids for encoding in theirs.encode_batch(TEXTS, add_special_tokens=False)]
+        assert ids == own(TEXTS)
+        assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").split() == WORDS
+        settings = read_json(tmp_path / "preprocessor.json")
+        assert settings["tokenizer"] == own.settings()
+        assert settings["label_names"] == ["x", "y"]
 
 
-def rows_of(tokenizer, *examples):
-    rows = tokenizer.encode_batch(list(examples))
-    names = {"token_ids": "ids", "segment_ids": "type_ids", "padding_mask": "attention_mask"}
-    return {name: np.array([getattr(row, part) for row in rows]) for name, part in names.items()}
-
-
-@pytest.mark.parametrize("truncation", ["head", "tail"])
-def test_the_tokenizers_files_truncate_and_pad_as_the_preprocessor_does(truncation, tmp_path):
-    own = keras_bert.BertClassifierPreprocessor(
-        keras_bert.BertTokenizer(WORDS), sequence_length=9, truncation=truncation
-    )
-    theirs = fast_tokenizer(own, tmp_path)
+def test_the_tokenizers_files_truncate_and_pad_as_the_preprocessor_does(tmp_path):
     texts = ["a film book is was good bad . " * 3, "bad", "good bad " * 3]
     seconds = ["good bad book"] * 2 + ["a film is was"]
-    for columns, examples in (
-        ([texts], texts),
-        ([texts, seconds], [*zip(texts, seconds, strict=True)]),
-    ):
-        expected = own(*columns)
-        for name, found in rows_of(theirs, *examples).items():
-            np.testing.assert_array_equal(found, expected[name], name)
+    pairs = [*zip(texts, seconds, strict=True)]
+    tokenizer = keras_bert.BertTokenizer(WORDS)
+    for truncation in ("head", "tail"):
+        own = keras_bert.BertClassifierPreprocessor(tokenizer, 9, truncation=truncation)
+        theirs = fast_tokenizer(own, tmp_path)
+        for columns, examples in (([texts], texts), ([texts, seconds], pairs)):
+            rows = theirs.encode_batch(examples)
+            expected = own(*columns)
+            for name, values in (
+                ("token_ids", [row.ids for row in rows]),
+                ("segment_ids", [row.type_ids for row in rows]),
+                ("padding_mask", [row.attention_mask for row in rows]),
+            ):
+                np.testing.assert_array_equal(values, expected[name], name)
 
 
 class OwnWindows(keras_bert.BertPreprocessor):
@@ -229,28 +224,21 @@ THEIR_INPUTS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [n if n == "documents" else pytest.param(n, marks=pytest.mark.weekly) for n in THEIR_OUTPUTS],
-)
-@pytest.mark.parametrize("format", ["onnx", "openvino"])
-def test_every_task_runs_under_the_names_of_hugging_faces_tools(
-    assert_close, tmp_path, format, name
-):
-    needed(format)
-    model = make(name, num_layers=2)
-    path = model.export(tmp_path / "out", format=format)
-    for rows, length in ((3, 9), (1, 17)):
-        inputs = batch(model, rows, length, 1 if name == "documents" else 4)
+def test_every_task_has_the_names_of_hugging_faces_tools(assert_close):
+    for name, theirs in THEIR_OUTPUTS.items():
+        model = make(name)
+        inputs = batch(model, 3, 9, others=1 if name == "documents" else 4)
         expected = outputs(model, inputs)
-        theirs = {THEIR_INPUTS[n]: values.astype("int64") for n, values in inputs.items()}
         if name == "documents":  # a row is a pair
-            theirs = {n: values[:, 0] for n, values in theirs.items()}
-        found = RUN[format](path, theirs)
-        assert_close({n: found[other] for n, other in THEIR_OUTPUTS[name].items()}, expected)
+            inputs = {n: values[:, 0] for n, values in inputs.items()}
+        given = {THEIR_INPUTS[n]: values.astype("int64") for n, values in inputs.items()}
+        function = hugging_face_function(model, described_for_hugging_face(model))
+        specs = function.input_signature
+        assert {spec.name for spec in specs} == {*given}
+        found = function.python_function(*(given[spec.name] for spec in specs))
         if name == "embedder":
-            assert_close(found["last_hidden_state"], model.backbone(inputs)["sequence_output"])
+            assert_close(found.pop("last_hidden_state"), model.backbone(inputs)["sequence_output"])
+        assert_close(found, {other: expected[n] for n, other in theirs.items()}, name=name)
 
 
 DISTILBERT = {"architecture": "distilbert", "num_segments": 0, "pooler_activation": "relu"}

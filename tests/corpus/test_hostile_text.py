@@ -1,16 +1,13 @@
 """Hostile text takes time in proportion to its length.
 
 Calls of `sentencex` are counted. The steps of a regular expression and of TensorFlow's ops can't
-be. So each family of texts is also processed at a size at which a quadratic function takes minutes
-to hours, by a process that counts as hanging after a long time. That time is a guard against hangs
-and no measure of speed.
+be. So each family of texts is also processed at a size at which a quadratic function takes hours:
+it hangs until CI ends it, and the name of the family is the last that was printed.
 """
 
 import pathlib
 import random
 import re
-import subprocess
-import sys
 import tempfile
 
 import pytest
@@ -97,28 +94,13 @@ FUNCTIONS = {
 }
 
 
-def process_all(size, kinds):
-    """Processes all families of some kinds at a size, and prints the name of each before it."""
-    for kind in kinds:
-        function, families = FUNCTIONS[kind]
-        for name, text in families.items():
-            print(f"{kind}: {name!a}", flush=True)
-            function(text(size))
-
-
-def check_no_hang(size, kinds, hang_seconds):
-    command = [sys.executable, __file__, str(size), *kinds]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=hang_seconds)
-    except subprocess.TimeoutExpired as error:
-        pytest.fail(f"hangs: {error.stdout[-2000:]}")
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-
-
 @pytest.mark.weekly
 @pytest.mark.parametrize("kind", FUNCTIONS)
-def test_ten_megabytes_of_hostile_text_do_not_hang(kind):
-    check_no_hang(10_000_000, [kind], hang_seconds=3600)
+def test_ten_megabytes_of_hostile_text_take_no_hours(kind):
+    function, families = FUNCTIONS[kind]
+    for name, text in families.items():
+        print(f"{kind}: {name!a}", flush=True)
+        function(text(10_000_000))
 
 
 def test_sentencex_reads_windows_and_few_characters_twice(monkeypatch):
@@ -172,7 +154,3 @@ def test_a_long_sentence_is_cut_after_a_sentence_or_a_word():
         "letters": "letters",
     }.items():
         assert text[: sentences._cut(text)] == end
-
-
-if __name__ == "__main__":
-    process_all(int(sys.argv[1]), sys.argv[2:])

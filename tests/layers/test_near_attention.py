@@ -17,19 +17,22 @@ def vectors():
     return np.random.default_rng(2).standard_normal((3, 2, 2, 16, 4)).astype("float32")
 
 
-@pytest.mark.parametrize("length", [1, 3, 9, 13, 16])
-def test_blocks_compute_what_the_square_computes(vectors, length, monkeypatch, assert_close):
-    query, key, value = ops.convert_to_tensor(vectors[..., :length, :])
-    ids = np.arange(length)[None] // 5 + np.array([[1], [0]])  # 0 is padding
-    mask = np.arange(length)[None] % 4 < np.array([[9], [3]])
-    rows = ({}, {"padding_mask": mask}, {"sequence_ids": ids})
-    for options, window in itertools.product(rows, (1, 2, 3)):
+def test_blocks_compute_what_the_square_computes(vectors, monkeypatch, assert_close):
+    kinds = ("", "padding_mask", "sequence_ids")
+    for length, kind, window in itertools.product((1, 3, 9, 13, 16), kinds, (1, 2, 3)):
+        positions = np.arange(length)[None]
+        masks = {
+            "padding_mask": positions % 4 < np.array([[9], [3]]),
+            "sequence_ids": positions // 5 + np.array([[1], [0]]),  # 0 is padding
+        }
+        visible = {kind: masks[kind]} if kind else {}
+        query, key, value = ops.convert_to_tensor(vectors[..., :length, :])
         contexts = []
         for fewest in (0, 99):  # blocks, the square
             monkeypatch.setattr(near_attention, "FEWEST_BLOCKS", fewest)
-            context = attention(query=query, key=key, value=value, window=window, **options)
+            context = attention(query=query, key=key, value=value, window=window, **visible)
             contexts.append(ops.convert_to_numpy(context))
-        assert_close(*contexts, name=f"window {window}, {options}")
+        assert_close(*contexts, name=f"{length} tokens, {kind}, window {window}")
 
 
 def test_a_batch_without_rows_keeps_its_length(vectors):

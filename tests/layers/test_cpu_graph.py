@@ -17,19 +17,6 @@ pytestmark = pytest.mark.skipif(
 ROWS = np.random.default_rng(4).normal(size=(3, 11, 8)).astype("float32")
 
 
-@pytest.fixture
-def wide_layers():
-    """Weights far from their initial values, so that every part of a layer counts."""
-
-    def widened(layer, deviation=1.0):
-        rng = np.random.default_rng(1)
-        for variable in layer.variables:
-            variable.assign(deviation * rng.normal(size=variable.shape))
-        return layer
-
-    return widened
-
-
 def traced(tensorflow, layer, takes):
     """Returns a graph of any number and length of rows."""
 
@@ -63,13 +50,13 @@ def layers():
     yield GatedFeedForward(8, 12), "_MklNativeFusedMatMul", "Erf"
 
 
-def test_layers_are_what_they_are_elsewhere(tensorflow, wide_layers, assert_close):
+def test_layers_are_what_they_are_elsewhere(tensorflow, randomized, assert_close):
     adapted = GatedFeedForward(8, 12)
     adapted.build(ROWS.shape)
     adapted.values_and_gates.enable_lora(2)
     for layer in [adapted, *(layer for layer, _, _ in layers())]:
         layer(ROWS)
-        wide_layers(layer)
+        randomized(layer)
         own, plain = (traced(tensorflow, layer, takes) for takes in (True, False))
         for x in (ROWS, ROWS * 1e-4, ROWS[:, :1], ROWS[:0]):
             assert own(x).shape == x.shape
@@ -84,12 +71,12 @@ def test_tensorflow_replaces_the_patterns(tensorflow):
 
 
 def test_long_rows_are_computed_in_blocks_of_queries(
-    tensorflow, monkeypatch, wide_layers, assert_close
+    tensorflow, monkeypatch, randomized, assert_close
 ):
     """Rows of up to 5 are whole; the others have blocks of 4 + 3, 4 + 4, 5 + 4 and 5 + 5 + 3."""
     monkeypatch.setattr(query_blocks, "LONG", 5)
     backbone = keras_bert.ModernBertBackbone(50, 4, 2, 16, 24, window=2)
-    wide_layers(backbone, 0.2)
+    randomized(backbone)
     model = keras_bert.BertTokenClassifier(backbone, num_classes=3)
     for length in (1, 5, 7, 8, 9, 13):
         ids = np.random.default_rng(length).integers(5, 50, (3, length))

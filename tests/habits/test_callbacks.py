@@ -39,7 +39,6 @@ def run(preset, tmp_path_factory):
     records = Records(folder)
     callbacks = [
         to_file(folder / "{epoch:02d}-{loss:.2f}.keras"),
-        to_file(str(folder / "best.keras"), monitor="val_loss", save_best_only=True),
         to_file(folder / "{epoch}.weights.h5", save_weights_only=True),
         to_file(folder / "model.h5"),
         records,
@@ -53,15 +52,13 @@ def test_callbacks_change_nothing(run, plain, trained_as):
     trained_as(run.model, run.history, plain(2))
 
 
-def test_checkpoints_of_each_epoch_and_of_the_best(run, preset, plain, same_weights):
+def test_checkpoints_of_each_epoch(run, preset, plain, same_weights):
     folder, load = run.folder, keras.saving.load_model
     first, second = run.history.history["loss"]
     model = load(folder / f"01-{first:.2f}.keras")
     same_weights(model, plain()[1])
     assert model.answer(TEXTS[0]).keys() == run.model.answer(TEXTS[0]).keys()
     same_weights(load(folder / f"02-{second:.2f}.keras"), plain(2)[1])  # written after HDF5's file
-    best = int(np.argmin(run.history.history["val_loss"])) + 1
-    same_weights(load(folder / "best.keras"), plain(best)[1])
     same_weights(load(folder / "model.h5", custom_objects=CLASSES), plain(2)[1])
     model.load_weights(folder / "2.weights.h5")
     same_weights(model, plain(2)[1])
@@ -80,45 +77,6 @@ def test_logs_and_history_are_plain_numbers(run, plain, assert_close):
 
 
 @pytest.mark.slow
-def test_early_stopping_restores_the_best_weights(sgd_model, plain, same_weights):
-    stop = keras.callbacks.EarlyStopping(patience=1, restore_best_weights=True)
-    options = {"validation_data": VALIDATION, "callbacks": stop}  # not in a list
-    history = sgd_model.fit(TEXTS, LABELS, epochs=6, **options, **PLAIN).history
-    best = int(np.argmin(history["val_loss"]))
-    assert len(history["loss"]) == best + 2 < 6
-    same_weights(sgd_model, plain(best + 1)[1])
-
-
-@pytest.mark.slow
-def test_backup_and_restore(model, tmp_path, plain, same_weights):
-    def fail(epoch, logs):
-        if epoch == 1:
-            raise RuntimeError("killed")
-
-    model.compile(keras.optimizers.SGD(0.1))  # Keras leaves its first epoch in the model
-    start = model.get_weights()
-    backup = keras.callbacks.BackupAndRestore(tmp_path / "backup")
-    killed = [backup, keras.callbacks.LambdaCallback(on_epoch_begin=fail)]
-    with pytest.raises(RuntimeError, match="killed"):
-        model.fit(TEXTS, LABELS, epochs=3, callbacks=killed, **PLAIN)
-    same_weights(model, plain()[1])
-    model.set_weights(start)  # as in another process
-    history = model.fit(TEXTS, LABELS, epochs=3, callbacks=backup, **PLAIN)
-    assert history.epoch == [1, 2]
-    same_weights(model, plain(3)[1])
-
-
-@pytest.mark.slow
-def test_a_callback_stops_within_an_epoch(sgd_model, by_hand, same_weights):
-    def stop(batch, logs):
-        sgd_model.stop_training = True
-
-    stops = keras.callbacks.LambdaCallback(on_train_batch_end=stop)
-    sgd_model.fit(TEXTS, LABELS, epochs=5, callbacks=stops, **PLAIN)
-    same_weights(sgd_model, by_hand(rows=range(4))[1])
-
-
-@pytest.mark.slow
 def test_a_callback_that_evaluates_and_answers(sgd_model, plain, same_weights):
     class Report(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
@@ -127,7 +85,7 @@ def test_a_callback_that_evaluates_and_answers(sgd_model, plain, same_weights):
             assert answers == [NAMES[number] for number in predicted]
             logs["report"] = self.model.evaluate(TEXTS, LABELS, verbose=0)[0]
 
-    history = sgd_model.fit(TEXTS, LABELS, epochs=2, callbacks=[Report()], **PLAIN).history
+    history = sgd_model.fit(TEXTS, LABELS, epochs=2, callbacks=Report(), **PLAIN).history
     expected = sgd_model.evaluate(TEXTS, LABELS, verbose=0)[0]
     assert history["report"][1] == pytest.approx(expected)
     same_weights(sgd_model, plain(2)[1])

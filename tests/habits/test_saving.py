@@ -16,39 +16,18 @@ from tests.habits.conftest import EAGERLY, LABELS, PLAIN, TEXTS
 def alike(assert_close, compiled):
     """A function that asserts that a model has the predictions and answers of the preset's."""
 
-    def check(model, name=""):
+    def check(model):
         model.run_eagerly = EAGERLY
         expected = compiled.predict(TEXTS, verbose=0)
-        assert_close(model.predict(TEXTS, verbose=0), expected, name=name)
+        assert_close(model.predict(TEXTS, verbose=0), expected)
         assert model.answer(TEXTS[0])["label"] == compiled.answer(TEXTS[0])["label"]
 
     return check
 
 
-def by_weights(model, folder):
-    model.save_weights(folder / "model.weights.h5")
-    other = BertClassifier.from_config(model.get_config())
-    other.load_weights(folder / "model.weights.h5")
-    return other
-
-
-def by_json(model, folder):
-    other = keras.models.model_from_json(model.to_json())
-    other.set_weights(model.get_weights())
-    return other
-
-
-COPIES = {
-    "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
-    "deepcopy": lambda model, folder: copy.deepcopy(model),
-    "weights": by_weights,
-    "JSON": by_json,
-}
-
-
-def test_a_copy_answers_alike(compiled, tmp_path, alike):
-    for way, copied in COPIES.items():
-        alike(copied(compiled, tmp_path), way)
+def test_a_copy_answers_alike(compiled, alike):
+    alike(pickle.loads(pickle.dumps(compiled)))
+    alike(copy.deepcopy(compiled))
 
 
 @pytest.mark.slow
@@ -80,7 +59,7 @@ def test_the_state_dict_of_torch(model, preset, alike):
     alike(other)
 
 
-def test_a_keras_model_around_a_model_is_saved(make_backbone, inputs, tmp_path, assert_close):
+def test_a_keras_model_around_a_model_is_saved(make_backbone, tmp_path, assert_close):
     choices = BertMultipleChoice(make_backbone())
     encoders = [make_backbone(), ModernBertBackbone(30, 2, 2, 16, 24)]
     ends = [(encoder.input, encoder.output["pooled_output"]) for encoder in encoders]
@@ -88,7 +67,7 @@ def test_a_keras_model_around_a_model_is_saved(make_backbone, inputs, tmp_path, 
         model = keras.Model(x, keras.layers.Softmax()(vectors))
         model.save(tmp_path / "model.keras")
         loaded = keras.models.load_model(tmp_path / "model.keras")
-        given = {name: inputs[name] for name in x}
-        if x is choices.input:
-            given = {name: np.stack([values, values], axis=1) for name, values in given.items()}
+        shape = (2, 3, 4)[-len(x["token_ids"].shape) :]
+        given = {name: np.ones(shape, "int32") for name in x}
+        given["token_ids"] = np.arange(np.prod(shape)).reshape(shape)
         assert_close(loaded(given), model(given))

@@ -1,3 +1,5 @@
+import collections
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -46,11 +48,9 @@ def test_buckets_count_the_tokens_of_all_choices(preprocessor):
     short = {"context": "a", "choices": ["b", "c d"], "label": 0}
     rows = preprocessor.read([long] * 35 + [short] * 5, with_labels=True)
     options = {"bucket_lengths": (8, 14), "tokens_per_batch": 5 * 14 * 3}
-    data = rows.batches(Batching(1, shuffle=True, seed=3, **options))
-    shapes = [inputs["token_ids"].shape for inputs, _ in data]
-    assert {shape[1:] for shape in shapes} == {(5, 8), (5, 14)}
-    assert max(np.prod(shape) for shape in shapes) == 5 * 14 * 3
-    assert sum(shape[0] for shape in shapes) == 40 and len(shapes) == len(data)
+    data = rows.batches(Batching(1, shuffle=True, **options))
+    shapes = collections.Counter(inputs["token_ids"].shape for inputs, _ in data)
+    assert shapes == {(3, 5, 14): 11, (2, 5, 14): 1, (5, 5, 8): 1}
 
 
 def test_labels_and_weights_may_be_apart(preprocessor, refused):
@@ -79,9 +79,9 @@ def test_examples_that_are_no_questions_are_named(preprocessor, refused):
         ("a b", "number 0 is"),
         (tf.data.Dataset.from_tensors("a"), "number 0 is"),
         (np.array("a"), "number 0 is"),
+        ([{"context": "a"}], "number 0 is"),
         ([GOOD, {**GOOD, "context": 3}], "number 1 is"),
         ([{**GOOD, "choices": "bc"}], "a dict of a string and of two or more strings"),
-        ([{"context": "a", "label": 0}], "number 0 is"),
         ([GOOD, {**GOOD, "choices": ["b", ""]}], "number 1 is .*'b', ''"),
         ([{**GOOD, "label": 2}], "question's choices.*got 2 at .0."),
         ([{**GOOD, "label": -1}], "got -1"),

@@ -75,19 +75,17 @@ def test_no_labels_and_names_are_refused_at_once(refused):
 
 def test_places_of_choices_are_checked_on_their_way(refused):
     mask = np.array([[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 1], [1, 0]]], "int32")
-    inputs = {"token_ids": 5 * mask, "padding_mask": mask}
-
-    def batches(labels, *weights):
-        return slices((inputs, labels, *weights)).batch(2)
-
-    data = batches([1, 2])
-    assert [labels.numpy().tolist() for _, labels in with_choice_check(data)] == [[1, 2]]
-    for labels in ([2, 2], [-1, 0]):
+    bare, inputs = {"token_ids": mask}, {"token_ids": mask, "padding_mask": mask}
+    for x, right, wrong in (
+        (inputs, [1, 2], [2, 2]),
+        (inputs, [0, 1], [-1, 0]),
+        (bare, [2, 2], [2, 3]),
+    ):
+        [(_, labels)] = with_choice_check(slices((x, right)).batch(2))
+        assert labels.numpy().tolist() == right
         with pytest.raises(tf.errors.InvalidArgumentError, match="question.*s choices, from 0"):
-            list(with_choice_check(batches(labels, [1.0, 1.0])))
-    refused("yields no labels", with_choice_check, data.map(lambda x, y: x))
-    bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
-    assert len(list(with_choice_check(bare))) == 1
+            list(with_choice_check(slices((x, wrong)).batch(2)))
+    refused("yields no labels", with_choice_check, slices(inputs))
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """BertTokenizer against a second implementation of the rules; `tests/fuzz` has random texts."""
 
 import json
-import random
 import unicodedata
 
 import pytest
@@ -66,20 +65,6 @@ def test_a_sigma_is_final_where_python_says_so(both, assigned_characters):
         if c.lower() != c.upper() or unicodedata.category(c) not in ("Lo", "So")
     ]
     assert differences(*both[True], texts) == []
-
-
-def test_random_pieces_are_cut_longest_first(special_tokens):
-    rng = random.Random(11)
-    letters = "abcdé.字Σ"
-    for lowercase in (True, False, True, False):
-        pieces = {
-            rng.choice(("", "##")) + "".join(rng.choices(letters, k=rng.randrange(1, 5)))
-            for _ in range(40)
-        }
-        vocabulary = [*special_tokens, *sorted({*pieces, "a", "##a", "b", "##b"})]
-        texts = ["".join(rng.choices(letters + "  E", k=rng.randrange(20))) for _ in range(900)]
-        tokenizer = BertTokenizer(vocabulary, lowercase)
-        assert differences(tokenizer, RuleByRuleTokenizer(vocabulary, lowercase), texts) == []
 
 
 def test_words_longer_than_the_limit_in_characters_are_unknown(both, special_tokens, refused):

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 from keras.quantizers import Int8QuantizationConfig
 
-from keras_bert import BertBackbone
+from keras_bert import Backbone, BertBackbone, ModernBertBackbone
 
 
 def test_padding_does_not_change_outputs(backbone, randomized, inputs, difference):
@@ -73,6 +73,25 @@ def test_only_the_inputs_of_a_model_are_in_its_graph(backbone):
     with pytest.raises(ValueError, match="sequence_ids.*backbone.input"):
         packed = keras.Input((None,), dtype="int32", name="sequence_ids")
         backbone({"token_ids": backbone.input["token_ids"], "sequence_ids": packed})
+
+
+PAPERS = {
+    BertBackbone: {"dropout": 0.1, "max_sequence_length": 512, "layer_norm_epsilon": 1e-12},
+    ModernBertBackbone: {"window": 64, "global_every": 3, "layer_norm_epsilon": 1e-5},
+}
+PAPERS[BertBackbone] |= {"num_segments": 2, "activation": "gelu", "pooler_activation": "tanh"}
+PAPERS[ModernBertBackbone] |= {"max_sequence_length": 8192, "global_theta": 160_000}
+PAPERS[ModernBertBackbone] |= {"local_theta": 10_000, "dropout": 0.0, "activation": "gelu"}
+
+
+def test_defaults_are_those_of_the_papers_and_sizes_tell_the_number_of_weights():
+    for architecture, defaults in PAPERS.items():
+        model = architecture(30, 2, 2, 16, 32)
+        config = model.get_config()
+        assert config == {**config, **defaults}
+        weights = model.count_params()
+        assert 0.9 * weights < architecture.least_values(config) <= weights
+        assert Backbone.least_values(config) == 30 * 16
 
 
 def test_sizes_may_be_integers_of_numpy(make_backbone):

@@ -65,3 +65,14 @@ def test_outputs_are_in_the_order_of_the_rows_whatever_the_shapes(
         shapes = Batching(pad_to=pad_to).for_rows(16), sizes, 8
         monkeypatch.setattr("keras_bert.models.row_outputs._shapes", lambda *_, s=shapes: s)
         assert_close(row_outputs(classifier, rows, 16, 8, verbose=0), expected)
+
+
+def test_a_callback_stops_the_prediction_of_rows(classifier, assert_close):
+    stops = keras.callbacks.LambdaCallback()
+    stops.on_predict_batch_end = lambda *_: setattr(classifier, "stop_predicting", True)
+    rows = classifier.preprocessor.read(TEXTS)
+    found = row_outputs(classifier, rows, 16, 4, verbose=0, callbacks=[stops])
+    expected = row_outputs(classifier, rows, 16, 4, verbose=0)
+    is_predicted = found.any(axis=1)
+    assert is_predicted[-1] and not is_predicted[3]  # the longest is the first
+    assert_close(found[is_predicted], expected[is_predicted])

@@ -50,7 +50,7 @@ def outputs(torch, untraced, inputs):
         if choices:
             x = {name: values.reshape(-1, choices, 12) for name, values in x.items()}
         if not isinstance(model, torch.nn.Module) or hasattr(model, "get_config"):
-            if getattr(model, "backbone", model).num_segments == 1:
+            if model.backbone.num_segments == 1:
                 del x["segment_ids"]
             if isinstance(model, BertPretrainer):
                 x["mask_positions"] = np.tile(np.arange(12, dtype="int32"), (8, 1))
@@ -163,12 +163,10 @@ def test_every_head_comes_and_goes(
 
 @pytest.mark.slow
 def test_a_discriminator_is_an_encoder(assert_close, make_theirs, outputs, tmp_path):
-    theirs, folder = make_theirs("ElectraForPreTraining"), tmp_path / "theirs"
-    model, last = (BertBackbone.from_preset(folder, keep_layers=kept) for kept in ((0, 1), (1,)))
-    assert_close(last.blocks[0].get_weights(), model.blocks[1].get_weights(), sums=0)
-    assert {name.split(".")[0] for name in model.load_report.left_over} == {
-        "discriminator_predictions"
-    }
+    theirs = make_theirs("ElectraForPreTraining")
+    model = BertBackbone.from_preset(tmp_path / "theirs")
+    left_over = {name.split(".")[0] for name in model.load_report.left_over}
+    assert left_over == {"discriminator_predictions"}
     assert_close(outputs(model)[:1], outputs(theirs.electra))
 
 

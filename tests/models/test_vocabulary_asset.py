@@ -56,17 +56,14 @@ def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
         config = json.loads(archive.read("config.json"))
     assert tokenizer_config(config)["vocabulary"].keys() == {"size", "sha256"}
     assert_same(loaded := keras.saving.load_model(path), task)
+    task.save(tmp_path / "folder", zipped=False)
+    assert (tmp_path / "folder" / ASSET).is_file()
+    assert_same(keras.saving.load_model(tmp_path / "folder"), task)
     if name == "pretrainer":
         assert loaded.masked_lm_head.token_embedding is loaded.backbone.token_embedding
     # As in older files.
     rewrite(path, lambda c, _: tokenizer_config(c).update(vocabulary=words), without=[ASSET])
     assert_same(keras.saving.load_model(path), task)
-
-
-def test_folders_keep_the_vocabulary(classifier, tmp_path):
-    classifier.save(tmp_path / "folder", zipped=False)
-    assert (tmp_path / "folder" / ASSET).is_file()
-    assert_same(keras.saving.load_model(tmp_path / "folder"), classifier)
 
 
 def test_a_task_inside_another_model_keeps_its_vocabulary(classifier, inputs, tmp_path):

@@ -68,10 +68,12 @@ def test_outputs_are_in_the_order_of_the_rows_whatever_the_shapes(
 
 
 def test_a_callback_stops_the_prediction_of_rows(classifier, assert_close):
-    stops = keras.callbacks.LambdaCallback()
-    stops.on_predict_batch_end = lambda *_: setattr(classifier, "stop_predicting", True)
+    class Stop(keras.callbacks.Callback):
+        def on_predict_batch_end(self, batch, logs=None):
+            self.model.stop_predicting = True
+
     rows = classifier.preprocessor.read(TEXTS)
-    found = row_outputs(classifier, rows, 16, 4, verbose=0, callbacks=[stops])
+    found = row_outputs(classifier, rows, 16, 4, verbose=0, callbacks=[Stop()])
     expected = row_outputs(classifier, rows, 16, 4, verbose=0)
     is_predicted = found.any(axis=1)
     assert is_predicted[-1] and not is_predicted[3]  # the longest is the first

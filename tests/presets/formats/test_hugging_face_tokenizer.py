@@ -67,17 +67,6 @@ def lines(tokens, end="\n"):
     return "".join(token + end for token in tokens)
 
 
-def test_a_model_reads_text_with_the_tokenizer_of_its_folder(encoder, write, words):
-    settings = {"do_lower_case": False, "max_input_chars_per_word": 50}
-    source = write({"vocab.txt": lines(words)}, settings, encoder)
-    tokenizer = BertClassifier.from_preset(source, num_classes=2).preprocessor.tokenizer
-    assert tokenizer.get_vocabulary() == words
-    assert (tokenizer.lowercase, tokenizer.max_word_characters) == (False, 50)
-    model = BertClassifier.from_preset(source, num_classes=2, lowercase=True, sequence_length=8)
-    assert model.preprocessor.tokenizer.lowercase is True
-    assert model.preprocessor.sequence_length == 8
-
-
 def test_tokenizer_json_is_read_where_vocab_txt_is_missing(read, words, cased):
     files = {"tokenizer.json": tokenizer_json(cased, {"lowercase": False})}
     files["tokenizer.json"]["model"]["max_input_chars_per_word"] = 50
@@ -186,6 +175,11 @@ def test_a_refused_tokenizer_can_be_replaced_or_left_out(
     model = BertClassifier.from_preset(source, num_classes=2, preprocessor=preprocessor)
     assert model.preprocessor.tokenizer is preprocessor.tokenizer
     assert BertBackbone.from_preset(source).num_layers == 2
+    settings = {"do_lower_case": False, "max_input_chars_per_word": 50}
+    source = write({"vocab.txt": lines(words)}, settings, encoder)
+    tokenizer = BertClassifier.from_preset(source, num_classes=2).preprocessor.tokenizer
+    assert tokenizer.get_vocabulary() == words
+    assert (tokenizer.lowercase, tokenizer.max_word_characters) == (False, 50)
 
 
 def test_vocabularies_and_sequences_are_limited_by_the_tables(encoder, write, read, words, refused):

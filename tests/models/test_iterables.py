@@ -24,10 +24,8 @@ from keras_bert.preprocessing.raw_stream import _read_ahead
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
 LABELS, NUMBERS = ["good", "bad"] * 3, [1, 0] * 3
 ROWS = list(zip(TEXTS, LABELS, strict=True))
-SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 2, "verbose": 0}
-
-
 NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
+SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 2, "verbose": 0}
 
 
 class Loader:
@@ -53,6 +51,10 @@ def columns_of(rows):
 
 def columns_by_name(rows):
     return dict(zip(("text", "label"), columns_of(rows), strict=True))
+
+
+def forms_of_python():
+    return [Unsized(ROWS)]
 
 
 def forms_of_grain():
@@ -108,7 +110,7 @@ def expected(train):
     return train(TEXTS, LABELS)
 
 
-@pytest.mark.parametrize("forms", [lambda: [Unsized(ROWS)], forms_of_grain, forms_of_torch])
+@pytest.mark.parametrize("forms", [forms_of_python, forms_of_grain, forms_of_torch])
 def test_an_iterable_trains_like_lists(forms, train, expected):
     for form in forms():
         assert train(form) == expected

@@ -69,6 +69,8 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews, refused
     for given, effect in (
         ({}, {}),
         ({"sequence_length": 8, "dropout": 0.4}, {}),
+        ({"num_classes": 2, "dropout": 0.0}, {}),
+        ({"num_classes": 3}, {"label_names": ["0", "1", "2"]}),
         ({"label_names": ["a", "b"], "threshold": 0.6}, {}),
         ({"num_classes": 3, "label_names": THREE}, {}),
         ({"label_names": THREE}, {"num_classes": 3}),

@@ -20,10 +20,6 @@ CONFIG = {
     "intermediate_size": 12,
     "max_position_embeddings": 16,
 }
-CLASSIFIER = {
-    "architectures": ["BertForSequenceClassification"],
-    "id2label": {"0": "no", "1": "maybe", "2": "yes"},
-}
 HEADS = {
     "cls.predictions.transform.dense.weight": (8, 8),
     "cls.predictions.transform.dense.bias": (8,),
@@ -36,8 +32,6 @@ HEADS = {
     "cls.seq_relationship.bias": (2,),
     "classifier.weight": (3, 8),
     "classifier.bias": (3,),
-    "qa_outputs.weight": (2, 8),
-    "qa_outputs.bias": (2,),
 }
 
 
@@ -94,10 +88,13 @@ def their_classifier(encoder, heads, folder):
     """Writes a classifier's folder, with other files and a changed config."""
     tensors = {**encoder, **heads("classifier.")}
 
-    def write(name="theirs", files=(), **config):
-        return folder(tensors, {**CLASSIFIER, **config}, files, name)
-
-    return write
+    settings = {
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {"0": "no", "1": "maybe", "2": "yes"},
+    }
+    return lambda name="theirs", files=(), **config: folder(
+        tensors, {**settings, **config}, files, name
+    )
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def changed(folder, **entries):
     path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
 
 
-def test_the_activation_of_each_version_is_read(folder):
+def test_the_activation_of_each_version_is_read(folder, make_backbone, tmp_path):
     version_6 = folder / "config_sentence_transformers.json"
     version_6.write_text(json.dumps({"activation_fn": IDENTITY, "model_type": "CrossEncoder"}))
     checkpoint = read_hugging_face(folder)
@@ -48,6 +48,9 @@ def test_the_activation_of_each_version_is_read(folder):
         assert not model.load_report.new and not model.load_report.left_over
         assert model.dropout == 0.3
     assert type(BertClassifier.from_preset(folder)) is BertClassifier
+    BertClassifier(make_backbone(), 3).save_to_hugging_face(tmp_path / "nli")
+    changed(tmp_path / "nli", **VERSION_4)
+    assert type(BertTask.from_preset(tmp_path / "nli")) is BertClassifier
 
 
 def test_one_label_is_a_classifier_that_loads_as_a_reranker(folder, same, caplog):
@@ -59,12 +62,6 @@ def test_one_label_is_a_classifier_that_loads_as_a_reranker(folder, same, caplog
     changed(folder, sbert_ce_default_activation_function=f"{MODULES}activation.Tanh")
     assert BertReranker.from_preset(folder).preprocessor.activation == "sigmoid"
     assert "Tanh of the logits there" in caplog.text
-
-
-def test_three_labels_stay_a_classifier(make_backbone, tmp_path):
-    BertClassifier(make_backbone(), 3).save_to_hugging_face(tmp_path / "nli")
-    changed(tmp_path / "nli", **VERSION_4)
-    assert type(BertTask.from_preset(tmp_path / "nli")) is BertClassifier
 
 
 def test_a_reranker_goes_and_comes_back(folder, tmp_path, same):

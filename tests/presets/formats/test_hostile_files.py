@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import zipfile
 
 import h5py
 import keras
@@ -158,22 +157,6 @@ def test_a_slice_of_a_huge_tensor_is_refused(google, golden, tensorflow, refused
     source = google(tensors, {"vocab_size": 10**7}, slices={name: whole})
     message = "bert_model.ckpt describes .* values, more than its files"
     refused(message, BertTask.from_preset, source)
-
-
-@pytest.mark.slow
-def test_bombs_in_pytorch_files_are_refused(torch, encoder, folder, refused):
-    source = folder(None, {"vocab_size": 10**7})
-    path = source / "pytorch_model.bin"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
-        archive.writestr("archive/data.pkl", bytes(10**7))
-    assert path.stat().st_size < 1000
-    message = "is compressed, or names more than it holds"
-    refused(message, BertBackbone.from_preset, source)
-    state = {name: torch.tensor(tensor) for name, tensor in encoder.items()}
-    for huge in (torch.zeros(1, 8).expand(10**7, 8), torch.empty(10**7, 8, device="meta")):
-        torch.save({**state, "bert.embeddings.word_embeddings.weight": huge}, path)
-        message = "describes .* values, more than its files hold"
-        refused(message, BertBackbone.from_preset, source)
 
 
 def test_a_tokenizer_s_config_holds_no_path(words, tmp_path, refused):

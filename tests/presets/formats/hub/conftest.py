@@ -102,9 +102,6 @@ class Handler(BaseHTTPRequestHandler):
         headers = {"X-Repo-Commit": commit_of(folder), "ETag": f'"{digest(content)}"'}
         self.send(200, content, headers)
 
-    def validate(self):
-        self.send_json({"warnings": []})
-
     def create(self):
         hub, asked = self.server, json.loads(self.body)
         if not self.has_token():
@@ -122,26 +119,25 @@ class Handler(BaseHTTPRequestHandler):
             hub.private.add(name)
         self.send_json(answer)
 
-    def preupload(self, name):
-        files = json.loads(self.body)["files"]
+    def accept(self):
+        files = json.loads(self.body).get("files", [])
         for file in files:
             file.update(uploadMode="regular", shouldIgnore=False)
-        self.send_json({"files": files})
+        self.send_json({"files": files, "warnings": []})
 
     def commit(self, name):
         hub, deleted = self.server, []
-        header, *changes = [json.loads(line) for line in self.body.splitlines()]
+        folder = hub.models[name]["main"]
+        header, *changes = [json.loads(line)["value"] for line in self.body.splitlines()]
         for change in changes:
-            kind, value = change["key"], change["value"]
-            path = hub.models[name]["main"] / value["path"]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if kind == "file":
-                path.write_bytes(base64.b64decode(value["content"]))
-            elif kind == "deletedFile":
+            path = folder / change["path"]
+            if "content" in change:
+                path.write_bytes(base64.b64decode(change["content"]))
+            else:
                 path.unlink()
-                deleted.append(value["path"])
-        message, commit = header["value"]["summary"], commit_of(hub.models[name]["main"])
-        hub.commits.append({"name": name, "message": message, "deleted": deleted})
+                deleted.append(change["path"])
+        hub.commits.append({"name": name, "message": header["summary"], "deleted": deleted})
+        commit = commit_of(folder)
         self.send_json({"commitUrl": f"{hub.url}/{name}/commit/{commit}", "commitOid": commit})
 
     def error(self, status, code=None):
@@ -163,9 +159,8 @@ ROUTES = {
     f"(?:GET|HEAD) {API}(?:/revision/([^/]+))?": Handler.model_info,
     f"(?:GET|HEAD) {API}/tree/([^/]+)": Handler.tree,
     f"(?:GET|HEAD) {FILE}": Handler.file,
-    "POST /api/validate-yaml": Handler.validate,
+    "POST /api/(?:validate-yaml|models/[^/]+/[^/]+/preupload/main)": Handler.accept,
     "POST /api/repos/create": Handler.create,
-    "POST /api/models/([^/]+/[^/]+)/preupload/main": Handler.preupload,
     "POST /api/models/([^/]+/[^/]+)/commit/main": Handler.commit,
 }
 
@@ -187,14 +182,16 @@ def point_to(monkeypatch):
     """Replaces HF_ENDPOINT and HF_HOME, which huggingface_hub reads when it is imported."""
 
     def point(url, cache):
-        monkeypatch.setattr(constants, "ENDPOINT", url)
-        template = url + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
-        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(cache / "token"))
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # its server isn't imitated
-        monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 2)
+        for name, value in {
+            "ENDPOINT": url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": url + "/{repo_id}/resolve/{revision}/{filename}",
+            "HF_HUB_CACHE": str(cache),
+            "HF_TOKEN_PATH": str(cache / "token"),
+            "HF_HUB_OFFLINE": False,
+            "HF_HUB_DISABLE_XET": True,  # whose server isn't imitated
+            "HF_HUB_ETAG_TIMEOUT": 2,
+        }.items():
+            monkeypatch.setattr(constants, name, value)
         for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
             monkeypatch.delenv(name, raising=False)
 

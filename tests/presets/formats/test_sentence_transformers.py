@@ -34,36 +34,33 @@ def pooling(mode, **others):
 def sentences(encoder, folder):
     """Writes a folder of sentence-transformers."""
 
-    def write(
-        kinds=("Transformer", "Pooling"), mode="mean_tokens", tensors=(), name="theirs", **files
-    ):
+    def write(*others, pooled=None, tensors=(), name="theirs", files=()):
         named = {
-            "modules.json": modules(*kinds),
-            "1_Pooling/config.json": pooling(mode),
+            "modules.json": modules("Transformer", "Pooling", *others),
+            "1_Pooling/config.json": pooled or pooling("mean_tokens"),
             "sentence_bert_config.json": {"max_seq_length": 10, "do_lower_case": False},
         }
-        changed = {file.replace("__", "/") + ".json": value for file, value in files.items()}
-        return folder({**encoder, **dict(tensors)}, files={**named, **changed}, name=name)
+        return folder({**encoder, **dict(tensors)}, files={**named, **dict(files)}, name=name)
 
     return write
 
 
 def test_pooling_and_normalization_come_from_the_folder(sentences):
-    for name, kinds, config, expected in (
-        ("a", ["Normalize"], pooling("cls_token"), ("cls", True)),
-        ("b", ["Normalize"], pooling("mean_tokens"), ("mean", True)),
-        ("c", [], pooling("max_tokens"), ("max", False)),
-        ("d", [], {"pooling_mode": "cls"}, ("cls", False)),  # the newer key
+    for pooled, others, expected in (
+        (pooling("cls_token"), ["Normalize"], ("cls", True)),
+        (pooling("mean_tokens"), ["Normalize"], ("mean", True)),
+        (pooling("max_tokens"), [], ("max", False)),
+        ({"pooling_mode": "cls"}, [], ("cls", False)),  # the newer key
     ):
-        kinds = ("Transformer", "Pooling", *kinds)
-        checkpoint = read_hugging_face(sentences(kinds, name=name, **{"1_Pooling__config": config}))
+        checkpoint = read_hugging_face(sentences(*others, pooled=pooled, name=str(pooled)))
         arguments = checkpoint.task_arguments
         assert checkpoint.task is BertEmbedder
         assert (arguments["pooling"], arguments["normalize"]) == expected
 
 
 def test_the_encoder_may_have_its_own_folder(encoder, folder, sentences):
-    source = sentences(modules=modules("Transformer", "Pooling", transformer="0_Transformer"))
+    listed = modules("Transformer", "Pooling", transformer="0_Transformer")
+    source = sentences(files={"modules.json": listed})
     encoder["bert.pooler.dense.bias"] += 1
     inner = folder(encoder, files={"sentence_bert_config.json": {"max_seq_length": 7}}, name="0")
     inner.rename(source / "0_Transformer")
@@ -73,21 +70,21 @@ def test_the_encoder_may_have_its_own_folder(encoder, folder, sentences):
 
 
 def test_the_folder_limits_sequences(sentences, words):
-    source = sentences(tokenizer_config={"model_max_length": 12})
-    (source / "vocab.txt").write_text("\n".join(words))
+    settings = {"model_max_length": 12}
+    files = {"tokenizer_config.json": settings, "vocab.txt": "\n".join(words)}
+    source = sentences(files=files)
     assert read_hugging_face(source).sequence_length == 10
     (source / "sentence_bert_config.json").rename(source / "sentence_roberta_config.json")
     assert read_hugging_face(source).sequence_length == 10  # as older versions named it
 
 
 def test_unsupported_pooling_is_refused_for_an_embedder_alone(sentences, refused):
-    for kinds, mode, made_by in (
-        (["Dense"], "mean_tokens", "Dense"),
-        ([], "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens"),
-    ):
-        source = sentences(("Transformer", "Pooling", *kinds), mode, name=made_by)
-        for cls in (BertEmbedder, BertTask):
-            refused(f"are made by .*{made_by}.*pooling=.*BertBackbone", cls.from_preset, source)
+    dense = sentences("Dense", name="dense")
+    source = sentences(pooled=pooling("mean_sqrt_len_tokens"))
+    message = "are made by .*{}.*pooling=.*BertBackbone"
+    for cls in (BertEmbedder, BertTask):
+        refused(message.format("Dense"), cls.from_preset, dense)
+        refused(message.format("pooling_mode_mean_sqrt_len_tokens"), cls.from_preset, source)
     refused("are made by", BertEmbedder.from_preset, source, normalize=False)
     assert BertEmbedder.from_preset(source, pooling="cls").pooling == "cls"
     assert BertBackbone.from_preset(source).num_layers == 2
@@ -95,20 +92,18 @@ def test_unsupported_pooling_is_refused_for_an_embedder_alone(sentences, refused
 
 
 def test_what_would_be_read_otherwise_is_refused(sentences, refused):
-    outside = sentences(modules=modules("Transformer", transformer="../elsewhere"))
+    listed = modules("Transformer", transformer="../elsewhere")
+    outside = sentences(files={"modules.json": listed})
     refused("path must be a path within", BertEmbedder.from_preset, outside)
-    files = {
-        "config_sentence_transformers": {"prompts": {"query": "query: "}},
-        "1_Pooling__config": pooling("mean_tokens", include_prompt=False),
-    }
-    prompted = sentences(name="prompted", **files)
+    files = {"config_sentence_transformers.json": {"prompts": {"query": "query: "}}}
+    pooled = pooling("mean_tokens", include_prompt=False)
+    prompted = sentences(pooled=pooled, name="prompted", files=files)
     refused("leaves the tokens of its prompts out of the mean", BertTask.from_preset, prompted)
 
 
 def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):
-    model = BertTask.from_preset(sentences(mode="cls_token", tensors=heads("cls.seq_rel")))
-    assert type(model) is BertEmbedder and model.pooling == "cls"
-    assert not model.load_report.new
+    model = BertTask.from_preset(sentences(tensors=heads("cls.seq_rel")))
+    assert type(model) is BertEmbedder and not model.load_report.new
     assert set(model.load_report.left_over) == {*heads("cls.seq_relationship")}
 
 

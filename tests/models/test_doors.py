@@ -15,7 +15,7 @@ from keras_bert import (
     BertSpanLabeler,
     BertTokenClassifier,
 )
-from keras_bert.preprocessing.data_of import data_of
+from keras_bert.preprocessing.data_of import data_of, validation_data_of
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
 NAN, INF = float("nan"), float("inf")
@@ -212,6 +212,15 @@ def test_a_split_leaves_examples_to_train_on(model, refused):
     refused("of 2 examples leaves none", data_of(model, ["a", "b"], [0, 1]).split, 0.99)
     for split in (1, 2, -0.5, NAN, "0.2"):
         refused("validation_split", model.fit, ["a", "b"], [0, 1], validation_split=split)
+
+
+def test_validation_data_is_a_tuple_or_a_data_set(model, refused):
+    texts, labels, rows = ["a", "b"], [0, 1], [("a", 0), ("b", 1)]
+    for data in ((texts, labels), (texts, labels, [1, 1]), rows, [*rows, ("c", 1)]):
+        found = validation_data_of(model, data)
+        assert list(found.x)[:2] == texts and list(found.y)[:2] == labels
+    for wrong in ([texts, labels], (texts,), (texts, labels, labels, labels)):
+        refused("validation_data must be", validation_data_of, model, wrong)
 
 
 def test_other_sources_of_texts_say_what_to_give_instead(model, refused):

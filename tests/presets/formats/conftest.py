@@ -41,28 +41,28 @@ def words():
 
 
 @pytest.fixture(scope="session")
-def shapes(backbone, their_names):
-    """Returns the shapes of an encoder's tensors."""
-    found = {}
+def tensors(backbone, their_names):
+    """Random tensors of an encoder and of each head."""
+    shapes = {**HEADS}
     for weight in backbone().weights:
         names = their_names(weight.path)
         shape = (*weight.shape[:-1], weight.shape[-1] // len(names))
         shape = shape[::-1] if weight.path.endswith("/kernel") else shape
-        found |= dict.fromkeys(names, shape)
-    return found
+        shapes |= dict.fromkeys(names, shape)
+    normal = np.random.default_rng(1).normal
+    return {name: normal(0.1, 0.3, shape).astype("float32") for name, shape in shapes.items()}
 
 
 @pytest.fixture
-def encoder(shapes):
+def heads(tensors):
+    """Returns a function that selects tensors by their prefixes."""
+    return lambda *begin: {n: tensor.copy() for n, tensor in tensors.items() if n.startswith(begin)}
+
+
+@pytest.fixture
+def encoder(heads):
     """Returns the encoder's tensors, as a model with any head saves them."""
-    return random_tensors(shapes, seed=1)
-
-
-@pytest.fixture
-def heads():
-    """Returns a function that selects tensors of the heads by their prefixes."""
-    tensors = random_tensors(HEADS, seed=2)
-    return lambda *begin: {name: t for name, t in tensors.items() if name.startswith(begin)}
+    return heads("bert.")
 
 
 @pytest.fixture
@@ -102,15 +102,13 @@ def write_shards():
     """Writes tensors as two shards with an index, and returns the shards."""
 
     def write(tensors, path, save=save_file, stem="model", suffix="safetensors"):
-        names = sorted(tensors)
-        files = [path / f"{stem}-0000{i}-of-00002.{suffix}" for i in (1, 2)]
-        weight_map = {}
-        for file, own in zip(files, (names[::2], names[1::2]), strict=True):
-            save({name: tensors[name] for name in own}, file)
-            weight_map |= {name: file.name for name in own}
-        index = {"metadata": {"total_size": 1}, "weight_map": weight_map}
+        shards = [path / f"{stem}-0000{i}-of-00002.{suffix}" for i in (1, 2)]
+        for index, shard in enumerate(shards):
+            save({name: tensors[name] for name in sorted(tensors)[index::2]}, shard)
+        files = {name: shards[index % 2].name for index, name in enumerate(sorted(tensors))}
+        index = {"metadata": {"total_size": 1}, "weight_map": files}
         (path / f"{stem}.{suffix}.index.json").write_text(json.dumps(index))
-        return files
+        return shards
 
     return write
 
@@ -147,13 +145,6 @@ def as_ours(their_parts, backbone):
         return {w.path: np.hstack(their_parts(w.path, tensors)) for w in weights}
 
     return convert
-
-
-def random_tensors(shapes, seed):
-    generator = np.random.default_rng(seed)
-    return {
-        name: generator.normal(0.1, 0.3, shape).astype("float32") for name, shape in shapes.items()
-    }
 
 
 # Google's code built and evaluated the model of this file.

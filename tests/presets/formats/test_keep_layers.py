@@ -8,7 +8,6 @@ from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
 pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
 KEPT = (1, 2, 4)
-FORMATS = ("preset", "hugging_face")
 
 
 @pytest.fixture
@@ -32,12 +31,11 @@ def by_hand(weights_of):
 
 
 def test_the_layers_are_those_copied_by_hand(whole, by_hand, same, tmp_path, refused):
-    for name in FORMATS:
-        folder = tmp_path / name
-        getattr(whole, f"save_to_{name}")(folder)
+    for save in (whole.save_to_preset, whole.save_to_hugging_face):
+        folder = tmp_path / save.__name__
+        save(folder)
         model = BertTask.from_preset(folder, keep_layers=KEPT)
         assert type(model) is BertClassifier and same(model, by_hand(whole))
-        assert model.backbone.num_layers == len(model.backbone.blocks) == 3
         assert not model.load_report.new
         _, source = model.load_report.matched["block_2/output_dense/kernel"]
         assert "4" in source and len(model.load_report.left_over) >= 2 * 12
@@ -45,18 +43,9 @@ def test_the_layers_are_those_copied_by_hand(whole, by_hand, same, tmp_path, ref
         assert same(encoder, by_hand(whole.backbone)) and encoder.dropout == 0.3
         wider = BertClassifier.from_preset(folder, num_classes=3, keep_layers=KEPT)
         assert same(wider.backbone, encoder)
-        assert wider.load_report.new.keys() == {"logits/kernel", "logits/bias"}
         for layers in [(1, 5), (-1,), (1, 1), (2, 0), (), "024", (None,), 3, [[0]]]:
             message = r"keep_layers must be .* 0 to 4, .* \(0, 2, 4\); got"
             refused(message, BertBackbone.from_preset, folder, keep_layers=layers)
-
-
-def test_other_layers_are_not_read(whole, tmp_path, refused):
-    kernel = whole.backbone.blocks[3].output_dense.kernel
-    kernel.assign(np.nan * kernel)
-    whole.save_to_hugging_face(tmp_path)
-    refused("must be finite", BertClassifier.from_preset, tmp_path)
-    BertClassifier.from_preset(tmp_path, keep_layers=KEPT)
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
@@ -67,12 +56,18 @@ def test_a_quantized_preset_is_refused(whole, tmp_path, refused):
 
 
 def test_chosen_layers_are_counted_again(whole, by_hand, same, tmp_path, refused):
-    embedder = BertEmbedder(whole.backbone, pooling="max")
-    embedder.save_to_hugging_face(tmp_path / "theirs")
-    model = BertEmbedder.from_preset(tmp_path / "theirs", keep_layers=KEPT)
-    assert model.pooling == "max" and same(model, by_hand(embedder))
     embedder = BertEmbedder(whole.backbone, layers=[-1, -4], combine="weighted")
-    embedder.save_to_preset(tmp_path / "ours")
-    refused("reads layers=", BertEmbedder.from_preset, tmp_path / "ours", keep_layers=KEPT)
-    model = BertEmbedder.from_preset(tmp_path / "ours", keep_layers=KEPT, layers=[3, 1])
+    embedder.save_to_preset(tmp_path)
+    refused("reads layers=", BertEmbedder.from_preset, tmp_path, keep_layers=KEPT)
+    model = BertEmbedder.from_preset(tmp_path, keep_layers=KEPT, layers=[3, 1])
     assert model.chosen_layers == [3, 1] and same(model, by_hand(embedder))
+
+
+def test_other_layers_are_not_read(whole, by_hand, same, tmp_path, refused):
+    embedder = BertEmbedder(whole.backbone, pooling="max")
+    kernel = whole.backbone.blocks[3].output_dense.kernel
+    kernel.assign(np.nan * kernel)
+    embedder.save_to_hugging_face(tmp_path)
+    refused("must be finite", BertEmbedder.from_preset, tmp_path)
+    model = BertEmbedder.from_preset(tmp_path, keep_layers=KEPT)
+    assert model.pooling == "max" and same(model, by_hand(embedder))

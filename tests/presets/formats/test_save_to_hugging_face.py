@@ -8,15 +8,15 @@ from keras_bert import BertBackbone, BertClassifier, BertPretrainer
 
 
 def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):
-    BertPretrainer(backbone(), tie_embeddings=False).save_to_hugging_face(tmp_path / "both")
-    assert load_file(tmp_path / "both" / "model.safetensors").keys() == {*encoder, *heads("cls.")}
-    BertClassifier(backbone(), 3).save_to_hugging_face(tmp_path / "classes")
-    written = load_file(tmp_path / "classes" / "model.safetensors")
-    expected = {**encoder, **heads("classifier.")}
-    assert {name: t.shape for name, t in written.items()} == {
-        name: t.shape for name, t in expected.items()
-    }
-    config = json.loads((tmp_path / "classes" / "config.json").read_text())
+    for model, head in (
+        (BertPretrainer(backbone(), tie_embeddings=False), heads("cls.")),
+        (BertClassifier(backbone(), 3), heads("classifier.")),
+    ):
+        model.save_to_hugging_face(tmp_path)
+        written = load_file(tmp_path / "model.safetensors")
+        shapes = {name: tensor.shape for name, tensor in {**encoder, **head}.items()}
+        assert {name: tensor.shape for name, tensor in written.items()} == shapes
+    config = json.loads((tmp_path / "config.json").read_text())
     assert config["architectures"] == ["BertForSequenceClassification"]
     assert config["model_type"] == "bert" and config["hidden_size"] == 8
 

@@ -279,7 +279,7 @@ def run_preprocessor(preprocessor: BertPreprocessor, x: Any, y: Any = None) -> N
     Args:
         preprocessor: a `BertPreprocessor`.
         x: raw examples, as it reads them.
-        y: their labels, or None.
+        y: their labels; None leaves out those that `x` contains.
 
     Raises:
         AssertionError: if a property doesn't hold; a note names it.
@@ -291,12 +291,13 @@ def run_preprocessor(preprocessor: BertPreprocessor, x: Any, y: Any = None) -> N
     """
 
     def batched(preprocessor, size):
-        batches = preprocessor.batches(x, y, batching=Batching(size, pad_to="full"))
+        batching, with_labels = Batching(size, pad_to="full"), y is not None
+        batches = preprocessor.batches(x, y, batching=batching, with_labels=with_labels)
         return tree.map_structure(lambda *parts: np.concatenate(parts), *batches)
 
     expected = batched(preprocessor, 10_000)
     with _property(preprocessor, "rows don't depend on batches"):
-        _check_equal(batched(preprocessor, 1), expected)
+        _check_equal(batched(preprocessor, 2), expected)
     with _property(preprocessor, "a config or a pickle makes it again"):
         for again in (_copied(preprocessor), pickle.loads(pickle.dumps(preprocessor))):
             assert again.get_config() == preprocessor.get_config()

@@ -104,7 +104,7 @@ READERS = {
     "SpanLabeler": ({"document_stride": 3, "max_question_length": 4}, [QUESTION] * 2, None),
     "MultipleChoice": ({}, [{"context": "a", "choices": ["b", "c d"], "label": 1}] * 3, None),
     "Reranker": ({}, (TEXTS, TEXTS[::-1]), [1, 0, 0, 1]),
-    "Embedder": ({}, (TEXTS[:2], TEXTS[3:] * 2), None),
+    "Embedder": ({}, ([*"abcd"], [*"efgh"]), None),
 }
 
 

@@ -54,7 +54,7 @@ def near_attention(attend, query, key, value, visibility):
         as_rows(with_neighbors(blocks(value))),
         Visibility(position_bias=as_rows(bias)),
     )  # [B C, N, W, D]
-    context = ops.reshape(context, (batch, -1, *context.shape[1:]))
+    context = ops.reshape(context, (batch, ops.shape(bias)[1], *context.shape[1:]))
     return joined(ops.transpose(context, (0, 2, 1, 3, 4)), length)
 
 

@@ -39,13 +39,13 @@ def by_queries(attend, query, key, value, visibility):
 def cut(x, size):
     """Cuts `[B, N, S, D]` into blocks of tokens, `[B, N, C, size, D]`, the last ending in zeros."""
     batch, num_heads, length, head_dim = ops.shape(x)
-    excess = size - 1 - (length + size - 1) % size  # ONNX has another rest of negatives
-    x = ops.pad(x, [(0, 0), (0, 0), (0, excess), (0, 0)])
-    return ops.reshape(x, (batch, num_heads, -1, size, head_dim))
+    count = (length + size - 1) // size  # not -1 below: a batch may be empty
+    x = ops.pad(x, [(0, 0), (0, 0), (0, count * size - length), (0, 0)])
+    return ops.reshape(x, (batch, num_heads, count, size, head_dim))
 
 
 def joined(blocks, length):
     """Joins blocks, `[B, N, C, Q, D]`, to rows of `length` tokens, `[B, N, S, D]`."""
     batch, num_heads, count, size, head_dim = ops.shape(blocks)
-    rows = ops.reshape(blocks, (batch, num_heads, count * size, head_dim))  # a batch may be empty
+    rows = ops.reshape(blocks, (batch, num_heads, count * size, head_dim))
     return rows[:, :, :length]

@@ -230,7 +230,10 @@ class Pass:
 
     def _is_batch(self, element):
         """Whether an element is a batch in columns: an array of its inputs holds strings."""
-        leaves = keras.tree.flatten(inputs_of(element))
+        inputs = inputs_of(element)
+        if isinstance(inputs, dict):  # whose keys PyTorch's trees would sort, as if all were names
+            inputs = list(inputs.values())
+        leaves = keras.tree.flatten(inputs)
         holds_strings = (getattr(leaf, "ndim", 0) > 0 and is_raw(leaf) for leaf in leaves)
         return self._holds_batches or any(holds_strings)
 

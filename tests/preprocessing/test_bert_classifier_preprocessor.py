@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import expit, softmax
 
 from keras_bert import BertClassifierPreprocessor
 from keras_bert.scoring.label_scorers import ClassScorer
@@ -31,9 +32,9 @@ def test_answers_are_labels_and_probabilities(assert_close, make):
     found = make().answers(LOGITS)
     assert found["label"].tolist() == ["fine", "bad"]
     assert found["labels"].tolist() == [NAMES] * 2
-    assert_close(found["probabilities"], np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True))
+    assert_close(found["probabilities"], softmax(LOGITS, axis=1))
     found = make(multi_label=True, threshold=0.3).answers(LOGITS)
-    assert_close(found["probabilities"], 1 / (1 + np.exp(-LOGITS)))
+    assert_close(found["probabilities"], expit(LOGITS))
     assert found["is_label"].tolist() == [[True, True, True], [True, False, False]]
     two = make(NAMES[:2], threshold=0.7)  # the log-odds .85
     logits = np.array([[0, 0.8], [0, 0.9], [0.5, 1.3], [0.5, 1.4]], "float32")

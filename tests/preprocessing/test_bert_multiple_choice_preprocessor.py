@@ -3,6 +3,7 @@ import collections
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy.special import softmax
 
 from keras_bert import Batching, BertMultipleChoicePreprocessor
 
@@ -67,7 +68,7 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
     logits = np.array([[1, 3, -1e9], [2, 0, 1]], "float32")
     found = preprocessor.answers(logits, preprocessor.read(QUESTIONS))
     assert found["label"].tolist() == [1, 0] and found["choice"] == ["d e", "g"]
-    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    probabilities = softmax(logits, axis=1)
     assert_close(found["probabilities"], [probabilities[0, :2], probabilities[1]])
     prepared = preprocessor.answers(logits)
     assert "choice" not in prepared and prepared["probabilities"].shape == (2, 3)

@@ -100,11 +100,15 @@ def test_a_period_within_a_name_belongs_to_it(preprocessor):
         ("a. b. c", "I-LOC O I-LOC O B-LOC", "a|b|c"),  # IOB1: three names
         ("a.|b", "B-LOC O I-LOC", "a|b"),
     ):
-        words = preprocessor.read(texts.split("|"))
+        given = texts.split("|")
+        words = preprocessor.read(given)
         logits = np.zeros((len(words.num_tokens()), 10, 7), "float32")
         logits[words.window, words.position, list(map(NAMES.index, tags.split()))] = 9
         entities = np.concatenate(preprocessor.answers(logits, words)["entity_text"])
         assert "|".join(entities) == expected, texts
+        served = preprocessor.serve(lambda _, y=logits: tf.constant(y), tf.constant(given))
+        in_graph = served["entity_text"].flat_values.numpy()
+        assert b"|".join(in_graph).decode() == expected, texts
 
 
 def test_examples_that_are_not_words_with_tags_are_refused(preprocessor, refused):

@@ -7,7 +7,9 @@ import pytest
 
 tf = pytest.importorskip("tensorflow")
 
-from keras_bert.preprocessing.translators import count_of, first_element, with_first
+from keras_bert import Batching
+from keras_bert.preprocessing.batches import StreamBatches, prepared_batches
+from keras_bert.preprocessing.translators import count_of, first_element, label_name, with_first
 
 ROWS = ["a", "b", "c"]
 slices = tf.data.Dataset.from_tensor_slices(ROWS)
@@ -35,6 +37,14 @@ def test_the_first_element_is_read_without_losing_it():
     x, first = with_first(iter(ROWS))
     assert first == "a" and list(x) == ROWS
     assert with_first(iter([]))[1] == ()
+    batches = prepared_batches({"a": np.arange(3)}, None, None, Batching(2))
+    stream = StreamBatches(lambda: iter([("b",), ("c",)]), Batching())
+    assert first_element(batches)["a"].tolist() == [0, 1] and first_element(stream) == "b"
+
+
+def test_a_label_has_one_of_its_names():
+    assert label_name({"text": "a", "score": 1, "label": 0}) == "label"
+    assert label_name({"text": "a", "score": 1}) == "score" and label_name({"text": "a"}) is None
 
 
 def test_examples_are_counted_where_their_number_is_known():

@@ -2,7 +2,6 @@
 
 import keras
 import numpy as np
-import pytest
 
 import keras_bert
 from keras_bert import (
@@ -62,18 +61,17 @@ INVALID = {  # {class: {argument: values}}
 }
 
 
-@pytest.mark.parametrize("name", INVALID)
 def test_arguments_that_cannot_be_meant_are_refused_by_name(
-    name, make_backbone, backbone, preprocessor, refused
+    make_backbone, backbone, preprocessor, refused
 ):
-    first = {"BertClassifier": [backbone], "Batching": [], "AdamW": []}
-    make = getattr(keras_bert, name)
-    if name == "BertBackbone":
-        make, first[name] = make_backbone, []
-    for argument, values in INVALID[name].items():
-        for value in values:
-            print(argument, value)  # for where none is raised
-            refused(argument, make, *first.get(name, [preprocessor.tokenizer]), **{argument: value})
+    first = {"BertBackbone": [], "BertClassifier": [backbone], "Batching": [], "AdamW": []}
+    for name, arguments in INVALID.items():
+        make = make_backbone if name == "BertBackbone" else getattr(keras_bert, name)
+        for argument, values in arguments.items():
+            for value in values:
+                print(name, argument, value)  # for where none is raised
+                taken = first.get(name, [preprocessor.tokenizer])
+                refused(argument, make, *taken, **{argument: value})
 
 
 def test_a_task_takes_a_backbone_and_a_preprocessor(backbone, preprocessor, refused):

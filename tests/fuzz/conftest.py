@@ -55,12 +55,6 @@ def quiet():
     logger.setLevel(level)
 
 
-@pytest.fixture(scope="session")
-def share(request):
-    """Seconds for each test, or None without `FUZZ_MINUTES`."""
-    return 60 * MINUTES / len(request.session.items) if MINUTES else None
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
     """Repeats a property with other seeds until its share of `FUZZ_MINUTES` is over."""

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import random
 
 import pytest
 
@@ -17,14 +18,18 @@ from keras_bert.readers.conll import encode_entities, write_conll
 from keras_bert.readers.separated import separated_rows
 from keras_bert.readers.squad import is_impossible, training_answer
 from paper.minimal_pairs import read_minimal_pairs
+from tests.fuzz.drawn import damaged_bytes, damaged_json, seeds
 
 marks = st.sampled_from([*"\t\n\r,\"' |0123", "\r\n", "\ufeff", "\0", "\u2028", "\x1c", "é", "nan"])
 cells = st.lists(marks | st.text(max_size=4), max_size=4).map("".join)
 plain = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1)
 rows = st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(cells, min_size=n, max_size=n)))
+deep = st.sampled_from([b"[" * 9999, b'{"data": [' + b"9" * 9999 + b"]}"])
+damaged = st.binary() | st.lists(marks | st.text(max_size=9)).map(lambda t: "".join(t).encode())
+delimiters = st.sampled_from(",\t;")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
 
@@ -44,17 +49,17 @@ def read(reader, path, *arguments, **options):
         assert str(path) in str(error)
 
 
-damaged = st.binary() | st.lists(marks | st.text(max_size=9)).map(lambda t: "".join(t).encode())
-
-
-@given(content=damaged, quoting=st.booleans(), delimiter=st.sampled_from(",\t;"))
-def test_any_bytes_are_rows_or_an_error(written, content, quoting, delimiter):
-    rows, malformed = read(separated_rows, written(content), delimiter, quoting) or ([], [])
+@given(content=damaged | deep, quoting=st.booleans(), delimiter=delimiters)
+def test_any_bytes_are_examples_or_an_error(written, content, quoting, delimiter):
+    path = written(content, "a.jsonl")
+    read(read_minimal_pairs, path)
+    check_squad(path)
+    rows, malformed = read(separated_rows, path, delimiter, quoting) or ([], [])
     lines = [line for line, _ in rows + malformed]
     assert len(set(lines)) == len(lines) and len({len(row) for _, row in rows}) <= 1
 
 
-@given(rows=rows, line_end=st.sampled_from(["\n", "\r\n", "\r"]), delimiter=st.sampled_from(",\t"))
+@given(rows=rows, line_end=st.sampled_from(["\n", "\r\n", "\r"]), delimiter=delimiters)
 def test_written_rows_are_read_back(written, rows, line_end, delimiter):
     file = io.StringIO()
     options = {"lineterminator": line_end, "delimiter": delimiter, "quoting": csv.QUOTE_ALL}
@@ -62,15 +67,6 @@ def test_written_rows_are_read_back(written, rows, line_end, delimiter):
     found = read(separated_rows, written(file.getvalue()), delimiter, True)
     assert (found is None) == (not rows)
     assert not rows or [row for _, row in found[0]] == rows
-
-
-deep = st.sampled_from([b"[" * 9999, b'{"data": [' + b"9" * 9999 + b"]}"])
-
-
-@given(content=damaged | deep)
-def test_any_bytes_are_minimal_pairs_or_an_error(written, content):
-    path = written(content, "a.jsonl")
-    read(read_minimal_pairs, path)
 
 
 tags = st.sampled_from("O B-X I-X E-X S-X B-Y I-Y X B- - O-X b-X".split())
@@ -102,44 +98,18 @@ def test_any_lines_are_tagged_sentences_or_an_error(written, lines, scheme, colu
         assert part == [[field.replace(" ", "_") for field in row] for row in before]
 
 
-def one_or_two(values):
-    return st.lists(values, min_size=1, max_size=2)
+def squad_of(questions):
+    paragraphs = [{"context": "a Bb, c", "qas": questions}, {"context": "\u2028é", "qas": []}]
+    return {"data": [{"title": "t", "paragraphs": paragraphs}, {"paragraphs": paragraphs[1:]}]}
 
 
-numbers = st.booleans() | st.integers() | st.floats()
-values = st.recursive(
-    st.none() | numbers | st.text(max_size=5) | st.just("\ud800"),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=4,
+answers = st.builds(
+    lambda text, start: {"text": text, "answer_start": start}, st.text(), st.integers(-1, 9)
 )
-any_text, dicts = st.text(max_size=20), st.fixed_dictionaries
-answer = dicts({"text": any_text, "answer_start": st.integers(-1, 9)}, optional={"x": values})
-question = dicts(
-    {"id": st.text(max_size=3), "question": any_text},
-    optional={"answers": st.lists(answer, max_size=2), "is_impossible": st.booleans()},
+questions = st.fixed_dictionaries(
+    {"id": st.text(max_size=3), "question": st.text(max_size=20)},
+    optional={"answers": st.lists(answers, max_size=2), "is_impossible": st.booleans()},
 )
-paragraph = dicts({"context": any_text, "qas": one_or_two(question)})
-article = dicts({"paragraphs": one_or_two(paragraph)}, optional={"title": any_text})
-squad = dicts({"data": one_or_two(article)})
-
-
-def places(content):
-    if isinstance(content, (dict, list)):
-        for key in content if isinstance(content, dict) else range(len(content)):
-            yield content, key
-            yield from places(content[key])
-
-
-@st.composite
-def damaged_json(draw, content):
-    """Valid content, with a value replaced or removed."""
-    content = draw(content)
-    holder, key = draw(st.sampled_from(list(places(content))))
-    if draw(st.booleans()):
-        holder[key] = draw(values)
-    else:
-        del holder[key]
-    return content
 
 
 def check_squad(path):
@@ -157,24 +127,17 @@ def check_squad(path):
     return examples
 
 
-@given(content=squad)
-def test_questions_are_read_as_written(written, content):
+@given(questions=st.lists(questions, min_size=1, max_size=3), seed=seeds)
+def test_questions_are_read_as_written_and_damaged_ones_named(written, questions, seed):
+    content, chance = squad_of(questions), random.Random(seed)
     examples = check_squad(written(json.dumps(content), "a.json"))
-    questions = [q for a in content["data"] for p in a["paragraphs"] for q in p["qas"]]
-    if len({q["id"] for q in questions}) < len(questions):
+    if len({question["id"] for question in questions}) < len(questions):
         assert examples is None
     else:
         assert [e["question"] for e in examples] == [q["question"] for q in questions]
-
-
-@given(content=damaged_json(squad) | damaged_json(squad) | values)
-def test_damaged_questions_are_examples_or_an_error(written, content):
-    check_squad(written(json.dumps(content), "a.json"))
-
-
-@given(content=damaged | deep)
-def test_any_bytes_are_questions_or_an_error(written, content):
-    check_squad(written(content, "a.json"))
+    damaged = damaged_json(content, chance)
+    check_squad(written(damaged, "a.json"))
+    check_squad(written(damaged_bytes(damaged.encode(), chance), "a.json"))
 
 
 HEADS = ["sent1\tsent2\tending0\tending1\tlabel\n", "sent1,sent2,ending0,ending1,label\n", ""]

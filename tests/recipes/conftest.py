@@ -1,23 +1,18 @@
 """Recipes as modules, and small things for them to work on."""
 
-import csv
 import importlib.util
-import json
-import shutil
 from pathlib import Path
 
 import keras
 import pytest
 
+import _tables
 import keras_bert
-from keras_bert.corpus.shards import vocabulary_sha256
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the a so it is was very good bad fine dull book film day "
 WORDS = (WORDS + "and but not , .").split()
-TEXT = (
-    "the book was very good and the day was fine. it is so. but the film was not dull, it was bad."
-)
+TEXT = "the book was very good and the day was fine. it is so. but the film was not dull. "
 NOUNS = ("book", "film", "day")
 TAGGED = {
     "the book": "O I-THING",
@@ -56,13 +51,7 @@ def module(request, recipe):
 @pytest.fixture(scope="session")
 def rows_of():
     """A function that reads the rows of a table, as dicts."""
-
-    def read(path):
-        delimiter = "," if path.suffix == ".csv" else "\t"
-        with open(path, newline="") as file:
-            return list(csv.DictReader(file, delimiter=delimiter))
-
-    return read
+    return lambda path: _tables.read_table(path).to_dict("records")
 
 
 @pytest.fixture(scope="session")
@@ -71,8 +60,7 @@ def write_table():
 
     def write(path, *rows):
         path.parent.mkdir(parents=True, exist_ok=True)
-        delimiter = "," if path.suffix == ".csv" else "\t"
-        path.write_text("".join(delimiter.join(map(str, row)) + "\n" for row in rows))
+        _tables.write_table(path, rows)
         return str(path)
 
     return write
@@ -116,29 +104,31 @@ def preset(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def corpus(preset, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pretrain")
-    paths = [str(folder / f"{i}.txt") for i in range(4)]
-    for i, path in enumerate(paths):
-        sentences = TEXT.split(". ") * (5 + i)
-        Path(path).write_text("\n".join(s.strip(".") + " ." for s in sentences))
-    settings = {"text_format": "sentences", "num_workers": 1, "progress": False}
-    tokenizer = keras_bert.BertTokenizer.from_preset(preset)
-    keras_bert.prepare_corpus(paths, str(folder / "corpus"), tokenizer, **settings)
-    return folder / "corpus"
+def make_corpus(tmp_path_factory):
+    """A function that prepares a small corpus with a tokenizer, and returns its folder."""
+
+    def make(tokenizer):
+        folder = tmp_path_factory.mktemp("pretrain")
+        for index in range(4):
+            sentences = TEXT.replace(". ", " .\n") * (5 + index)
+            (folder / f"{index}.txt").write_text(sentences)
+        paths = [str(path) for path in sorted(folder.iterdir())]
+        settings = {"text_format": "sentences", "num_workers": 1, "progress": False}
+        keras_bert.prepare_corpus(paths, str(folder / "corpus"), tokenizer, **settings)
+        return folder / "corpus"
+
+    return make
 
 
-@pytest.fixture
-def other_corpus(corpus, tmp_path):
-    """A corpus of the same size, as if it had been prepared with a different vocabulary."""
-    folder = shutil.copytree(corpus, tmp_path / "other_corpus")
-    *words, last, other = (folder / "vocab.txt").read_text().split()
-    words += [other, last]
-    (folder / "vocab.txt").write_text("\n".join([*words, ""]))
-    description = json.loads((folder / "corpus.json").read_text())
-    description["vocabulary_sha256"] = vocabulary_sha256(words)
-    (folder / "corpus.json").write_text(json.dumps(description))
-    return folder
+@pytest.fixture(scope="session")
+def corpus(make_corpus, preset):
+    return make_corpus(keras_bert.BertTokenizer.from_preset(preset))
+
+
+@pytest.fixture(scope="session")
+def other_corpus(make_corpus):
+    """A corpus of a different vocabulary of the same size."""
+    return make_corpus(keras_bert.BertTokenizer([*WORDS[:5], *WORDS[:4:-1]]))
 
 
 @pytest.fixture(scope="session")

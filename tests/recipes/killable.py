@@ -10,20 +10,10 @@ import json
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 from importlib import import_module
-from pathlib import Path
-from types import SimpleNamespace
 
 WRITES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
-TINY = {  # scale of the ablations
-    "pretrain": ["--phase 16 --size tiny --batch_size 4 --save_every 4"],
-    "steps": 8,
-    "preset_every": 4,
-    "text": "--sequence_length 16",
-    "mixes": 1,
-}
 writes = multiprocessing.RawValue("i")  # of a run
 
 
@@ -56,16 +46,6 @@ def ends(recipe, arguments):
         sys.stderr.flush()
 
 
-def run_forked(command, stdout, stderr):
-    """Runs a step of `ablations` as `subprocess.run` does, in a fork."""
-    process = os.fork()
-    if not process:
-        os.dup2(stdout.fileno(), 1)
-        os.dup2(stdout.fileno(), 2)
-        os._exit(ends(Path(command[1]).stem, command[2:]))
-    return SimpleNamespace(returncode=os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
-
-
 def run(line):
     import tensorflow as tf
 
@@ -78,10 +58,6 @@ def run(line):
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     # Slices of 32 KiB: a small text has many shards.
     sys.modules["keras_bert.corpus.corpus_plan"].MIN_SLICE_BYTES = 2**15
-    steps = SimpleNamespace(run=run_forked, STDOUT=subprocess.STDOUT)
-    import_module("paper.run_once").subprocess = steps
-    if line["recipe"] == "ablations":
-        import_module("ablations").SCALES["micro"] |= TINY
     return ends(line["recipe"], line["arguments"])
 
 

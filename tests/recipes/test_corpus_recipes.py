@@ -1,21 +1,8 @@
 """recipes/learn_vocabulary.py and recipes/prepare_corpus.py, as a person runs them."""
 
-import pytest
-
 import keras_bert
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *"one two three four".split()]
-
-
-@pytest.fixture
-def arguments(tmp_path):
-    (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
-    books = tmp_path / "books"
-    books.mkdir()
-    for i in range(6):
-        (books / f"{i}.txt").write_text("PART\nOne two. Three four.\nPART\nFour three two. One.\n")
-    vocabulary, output = str(tmp_path / "vocab.txt"), str(tmp_path / "corpus")
-    return [str(books), "--vocabulary", vocabulary, "--output", output]
 
 
 def test_the_recipe_writes_a_vocabulary_that_the_tokenizer_reads(recipe, tmp_path, capsys, refused):
@@ -30,19 +17,21 @@ def test_the_recipe_writes_a_vocabulary_that_the_tokenizer_reads(recipe, tmp_pat
     refused("is a folder", recipe("learn_vocabulary").main, ["a", "--output_file", str(tmp_path)])
 
 
-def test_a_corpus_has_the_vocabulary_of_a_file_or_of_a_preset(
-    recipe, arguments, preset, tmp_path, capsys
-):
-    recipe("prepare_corpus").main([*arguments, "--document_separator", "^PART$"])
+def test_a_corpus_has_the_vocabulary_of_a_file_or_of_a_preset(recipe, preset, tmp_path, capsys):
+    module, books, vocabulary = recipe("prepare_corpus"), tmp_path / "books", tmp_path / "vocab.txt"
+    books.mkdir()
+    for number in range(6):
+        text = "PART\nOne two. Three four.\nPART\nFour three two. One.\n"
+        (books / f"{number}.txt").write_text(text)
+    vocabulary.write_text("\n".join(VOCABULARY) + "\n")
+    for source in (vocabulary, preset):
+        output = str(tmp_path / source.stem)
+        options = [str(books), "--vocabulary", str(source), "--output", output]
+        module.main([*options, "--document_separator", "^PART$"])
+    tokenizer = keras_bert.BertTokenizer.from_preset(preset)
+    keras_bert.Corpus(output).check_tokenizer(tokenizer)
     shown = "documents: 12, sentences: 24, tokens: 72, [UNK]: 0.00%, longest"
     assert shown in capsys.readouterr().out
-    arguments[2] = str(preset)
-    recipe("prepare_corpus").main([*arguments, "--output", str(tmp_path / "other")])
-    corpus = keras_bert.Corpus(tmp_path / "other")
-    corpus.check_tokenizer(keras_bert.BertTokenizer.from_preset(preset))
-
-
-def test_arguments_of_a_runner_are_beams(recipe, arguments):
-    line = [*arguments, "--runner", "X", "--num_workers", "9", "-p"]
-    args = recipe("prepare_corpus").parse_args(line)
+    beam = ["--runner", "X", "--num_workers", "9", "-p"]
+    args = module.parse_args([*options, *beam])
     assert args.beam_options == ["--runner=X", "--num_workers=9", "-p"]

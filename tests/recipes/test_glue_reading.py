@@ -1,10 +1,12 @@
+"""GLUE's files: its tasks as they are published, and answers as its server takes them."""
+
 import sys
 import types
 
 import numpy as np
-import pytest
 
-from glue.reading import read_glue, read_tfds
+from glue.reading import GlueExamples, read_glue, read_tfds
+from glue.submission import write_glue_submission
 from glue.tasks import TASKS
 
 MNLI = "index|promptID|pairID|genre|sentence1_binary_parse|sentence2_binary_parse|"
@@ -41,29 +43,31 @@ def write(folder, name, rows):
     (folder / f"{name}.tsv").write_bytes(text.encode())
 
 
-@pytest.mark.parametrize("which", OFFICIAL)
-def test_official_files_are_read_as_they_are(tmp_path, which):
-    (task, split), (rows, texts, label) = which.split(), OFFICIAL[which]
-    write(tmp_path, "diagnostic" if task == "ax" else split, rows)
-    examples = read_glue(tmp_path, task, split)
-    assert [column[-1] for column in examples.texts] == texts.split("|")
-    assert len(examples) == len(rows) - (which not in ("cola train", "cola dev"))
-    assert (examples.task, examples.split) == (TASKS[task].name, split)
-    assert (examples.label_names is None) == (task == "stsb")
-    if label is None:
-        assert examples.labels is None
-    else:
-        np.testing.assert_allclose(examples.labels[-1], label, rtol=1e-6)
-        assert examples.labels.dtype == ("float32" if task == "stsb" else "int32")
+def test_official_files_are_read_as_they_are(tmp_path):
+    for which, (rows, texts, label) in OFFICIAL.items():
+        task, split = which.split()
+        write(tmp_path, "diagnostic" if task == "ax" else split, rows)
+        examples = read_glue(tmp_path, task, split)
+        assert [column[-1] for column in examples.texts] == texts.split("|"), which
+        assert len(examples) == len(rows) - (which not in ("cola train", "cola dev"))
+        assert (examples.task, examples.split) == (TASKS[task].name, split)
+        assert examples.label_names == TASKS[task].class_names()
+        if label is None:
+            assert examples.labels is None
+        else:
+            kind = np.float32 if task == "stsb" else np.int32
+            np.testing.assert_array_equal(examples.labels[-1], kind(label), strict=True)
 
 
 def test_classes_are_numbered_as_in_googles_code():
-    names = {task: TASKS[task].class_names() for task in TASKS}
-    assert names["mnli"] == names["ax"] == ["contradiction", "entailment", "neutral"]
-    assert names["rte"] == names["qnli"] == ["entailment", "not_entailment"]
-    assert names["wnli"] == ["not_entailment", "entailment"]  # 0 and 1 in its files
-    assert names["mrpc"] == ["not_equivalent", "equivalent"]
-    assert names["stsb"] is None
+    for tasks, names in (
+        ("mnli ax", ["contradiction", "entailment", "neutral"]),
+        ("rte qnli", ["entailment", "not_entailment"]),
+        ("wnli", ["not_entailment", "entailment"]),  # 0 and 1 in its files
+        ("mrpc", ["not_equivalent", "equivalent"]),
+        ("stsb", None),
+    ):
+        assert all(TASKS[task].class_names() == names for task in tasks.split())
 
 
 def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path, caplog, refused):
@@ -73,59 +77,58 @@ def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path,
     assert read_glue(tmp_path, "qqp", "train").labels.tolist() == [1, 1]
     assert "train.tsv: 2 rows skipped; line 3 has 4 columns" in caplog.text
     refused(r"test\.tsv, line 3: 4 columns.*has 6", read_glue, tmp_path, "qqp", "test")
+    for task, split, rows, message in (
+        ("rte", "dev", [f"{NLI}|label", "0|a|b|entails"], "line 2.*'entails'.*entailment, not_"),
+        ("rte", "dev", ["premise|sentence2|label", "a|b|-"], "no column 'sentence1'"),
+        ("stsb", "dev", ["sentence1|sentence2|score", "a|b|nan"], "line 2: 'nan'"),
+        ("sst2", "dev", ["sentence|label"], "no rows below its header"),
+        ("cola", "dev", ["sentence|label", "a|1"], "line 1: 2 columns.*files have 4"),
+        ("ax", "test", [], "no diagnostic.tsv or AX.tsv or test.tsv"),
+        ("mnli", "dev", [], "split of MNLI must be.*'dev_matched'"),
+        ("snli", "dev", [], "no task 'snli'.*cola, sst2, mrpc.*dev_matched"),
+    ):
+        (tmp_path / "test.tsv").unlink(missing_ok=True)
+        write(tmp_path, "dev", rows)
+        refused(message, read_glue, tmp_path, task, split)
 
 
-@pytest.mark.parametrize(
-    ("task", "rows", "message"),
-    [
-        ("rte", [f"{NLI}|label", "0|a|b|entails"], "line 2.*'entails'.*entailment, not_"),
-        ("rte", ["premise|sentence2|label", "a|b|-"], "no column 'sentence1'"),
-        ("stsb", ["sentence1|sentence2|score", "a|b|nan"], "line 2: 'nan'"),
-        ("sst2", ["sentence|label"], "no rows below its header"),
-        ("cola", ["sentence|label", "a|1"], "line 1: 2 columns.*files have 4"),
-    ],
-)
-def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message, refused):
-    write(tmp_path, "dev", rows)
-    refused(message, read_glue, tmp_path, task, "dev")
-
-
-def test_missing_tasks_splits_and_files_are_named(tmp_path, refused):
-    refused("no diagnostic.tsv or AX.tsv or test.tsv", read_glue, tmp_path, "ax", "test")
-    refused("split of MNLI must be.*'dev_matched'", read_glue, tmp_path, "mnli", "dev")
-    refused("no task 'snli'.*cola, sst2, mrpc.*dev_matched", read_glue, tmp_path, "snli", "dev")
-
-
-@pytest.fixture
-def tfds(monkeypatch):
-    """A stand-in for tensorflow-datasets; `tfds.rows` and `tfds.names` are what it gives."""
-    module = types.ModuleType("tensorflow_datasets")
-    module.names = None
+def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(monkeypatch):
+    theirs = ["entailment", "neutral", "contradiction"]  # not the order of Google's code
+    info = types.SimpleNamespace(features={"label": types.SimpleNamespace(names=theirs)})
+    rows, asked = [], []
 
     def load(name, split, data_dir, with_info):
-        module.asked = (name, split, data_dir)
-        feature = types.SimpleNamespace(names=module.names)
-        return module.rows, types.SimpleNamespace(features={"label": feature})
+        asked.append((name, split, data_dir))
+        return rows, info
 
-    module.load = load
-    module.as_numpy = lambda dataset: dataset
+    module = types.SimpleNamespace(load=load, as_numpy=lambda dataset: dataset)
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", module)
-    return module
-
-
-def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(tfds):
-    tfds.names = ["entailment", "neutral", "contradiction"]  # not the order of Google's code
-    tfds.rows = [
-        {"premise": f"p{i}".encode(), "hypothesis": f"h{i}".encode(), "idx": i, "label": i}
-        for i in (2, 0, 1)
-    ]
+    for number in (2, 0, 1):
+        texts = {"premise": b"p%d" % number, "hypothesis": b"h%d" % number}
+        rows.append({**texts, "idx": number, "label": number})
     examples = read_tfds("folder", "mnli", "dev_matched")
-    assert tfds.asked == ("glue/mnli", "validation_matched", "folder")
+    assert asked == [("glue/mnli", "validation_matched", "folder")]
     assert examples.texts == (["p0", "p1", "p2"], ["h0", "h1", "h2"])
-    assert [examples.label_names[label] for label in examples.labels] == tfds.names
-    tfds.rows = [{"premise": b"p", "hypothesis": b"h", "idx": 0, "label": -1}]
+    assert [examples.label_names[label] for label in examples.labels] == theirs
+    rows[:] = [{"premise": b"p", "hypothesis": b"h", "idx": 0, "label": -1}]
     assert read_tfds(None, "mnli", "test_matched").labels is None
-    tfds.rows = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
+    rows[:] = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
     examples = read_tfds(None, "sts-b", "dev")
     assert (examples.labels.tolist(), examples.label_names) == ([2.5], None)
     assert read_tfds(None, "sts-b", "test").labels is None
+
+
+def test_submissions_match_the_servers_format(tmp_path):
+    for task, split, predictions, name, answers in (
+        ("sst2", "test", [1, 0], "SST-2.tsv", ["1", "0"]),
+        ("stsb", "test", [-0.2, 3.14159, 5.4], "STS-B.tsv", ["0.000", "3.142", "5.000"]),
+        ("rte", "test", [0, 1], "RTE.tsv", ["entailment", "not_entailment"]),
+        ("mnli", "test_matched", [0], "MNLI-m.tsv", ["contradiction"]),
+        ("mnli", "test_mismatched", [2], "MNLI-mm.tsv", ["neutral"]),
+        ("ax", "test", [2, 0, 1], "AX.tsv", ["neutral", "contradiction", "entailment"]),
+    ):
+        texts = (["x"] * len(predictions),)
+        examples = GlueExamples(TASKS[task].name, split, texts, None, TASKS[task].class_names())
+        path = write_glue_submission(tmp_path / "submission", examples, np.array(predictions))
+        lines = ["index\tprediction", *map("{}\t{}".format, range(9), answers)]
+        assert path.name == name and path.read_bytes().decode() == "\n".join([*lines, ""])

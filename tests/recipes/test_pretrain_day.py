@@ -8,11 +8,6 @@ import _time_budget
 import keras_bert
 
 
-def arguments(corpus, output, *more):
-    line = "--size tiny --strategy single --save_every 4"
-    return ["--corpus", str(corpus), "--output", str(output), *line.split(), *more]
-
-
 def test_the_settings_are_mosaicberts(module, corpus, tmp_path, monkeypatch):
     args = module.parse_args(["--corpus", str(corpus), "--output", str(tmp_path)])
     for width, peak in ((64, 1e-3), (768, 5e-4)):
@@ -35,8 +30,9 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     ticks = functools.partial(next, itertools.count(step=0.25))  # each time it is read
     budget = functools.partial(_time_budget.TimeBudget, clock=ticks)
     monkeypatch.setattr(_time_budget, "TimeBudget", budget)
-    options = arguments(corpus, tmp_path, "--heldout", str(corpus), "--batch_size", "4")
-    options += ["--sequence_length", "16", "--hours", "0.004", "--strategy", "mirrored"]
+    line = "--size tiny --strategy mirrored --save_every 4 --batch_size 4 --sequence_length 16"
+    data = ["--corpus", str(corpus), "--heldout", str(corpus), "--output", str(tmp_path)]
+    options = [*data, *line.split(), "--hours", "0.004"]
     module.main(options)
     assert "TimeBudget(0 of 14 seconds)" in capsys.readouterr().out
     points = curves(tmp_path)
@@ -46,8 +42,5 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     assert len(points["validation/epoch_masked_lm_perplexity"]) == len(rates)
     module.main(options)
     assert f"Pre-trained to step {last:,}." in capsys.readouterr().out
-    refused(
-        "14 seconds before, longer than the budget of 11",
-        module.main,
-        [*options, "--hours", "0.003"],
-    )
+    message = "14 seconds before, longer than the budget of 11"
+    refused(message, module.main, [*options, "--hours", "0.003"])

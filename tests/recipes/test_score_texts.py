@@ -1,22 +1,93 @@
-"""The recipe that scores texts."""
+"""How probable texts are: against one token of one row at a time, in pairs, and as a script."""
 
 import json
 import math
 
+import keras
 import numpy as np
 import pytest
 
 import keras_bert
 from _likelihoods import score_texts
+from paper.minimal_pairs import minimal_pair_accuracy, read_minimal_pairs
 
 SETTINGS = "--sequence_length 16 --batch_size 4"
-TEXTS = ["the book was good", "a dull film , not a book", "bad"]
+TEXTS = ["a b c", "d", "e f g h i j k", "zz d", "o p q", "d"]
+PAIRS = [("it was good .", "it was book ."), ("a film", "a so")]
+GOOD, BAD = map(list, zip(*PAIRS, strict=True))
 
 
-def test_texts_are_scored_as_by_the_model(rows_of, arguments, module, preset, tmp_path, capsys):
-    texts = [TEXTS[0], TEXTS[1].replace(" ", "\u2028"), TEXTS[2]]
-    (tmp_path / "texts.txt").write_text("\ufeff" + "\n".join([texts[0], "", *texts[1:]]))
-    module.main(arguments({}, "--texts", str(tmp_path / "texts.txt")))
+@pytest.fixture(scope="module")
+def model(make_backbone, letters, varied, eager):
+    """A model whose table has two spare rows."""
+    keras.utils.set_random_seed(1)
+    reader = keras_bert.BertPreprocessor(letters, sequence_length=12)
+    backbone = make_backbone(vocabulary_size=32)
+    return eager(varied(keras_bert.BertPretrainer(backbone, False, reader)))
+
+
+def one_by_one(model, text):
+    """The log-likelihoods of the tokens of a text, a row and a position at a time."""
+    [ids] = model.preprocessor([text])["token_ids"]
+    ids = ids[ids != 0]
+    found = []
+    for position in range(1, len(ids) - 1):
+        row = ids.copy()
+        row[position] = 4  # [MASK]
+        x = {"token_ids": row[None], "mask_positions": np.array([[position]])}
+        [[logits]] = np.asarray(model.predict_on_batch(x)["masked_lm"], "float64")
+        found.append(logits[ids[position]] - np.log(np.exp(logits).sum()))
+    return found
+
+
+def test_scores_are_those_of_one_token_at_a_time(assert_close, model, refused):
+    scores = score_texts(model, TEXTS)
+    for text, score in zip(TEXTS, scores, strict=True):
+        likelihoods = one_by_one(model, text)
+        assert score["tokens"] == text.replace("zz", "[UNK]").split()
+        assert_close(score["token_log_likelihoods"], likelihoods)
+        assert_close(score["log_likelihood"], sum(likelihoods))
+        assert score["perplexity"] == pytest.approx(np.exp(-np.mean(likelihoods)), rel=1e-5)
+    alike = [text.upper() for text in TEXTS]  # equal tokens score the same, to the last bit
+    again = score_texts(model, TEXTS + alike, batch_size=3)
+    assert again[: len(TEXTS)] == again[len(TEXTS) :]
+    assert_close(
+        [score["log_likelihood"] for score in again[:6]], [s["log_likelihood"] for s in scores]
+    )
+    assert minimal_pair_accuracy(model, [*"dd"], [*"Dd"], 4) == 0.5  # a tie is half right
+    first, second = (score["log_likelihood"] for score in scores[:2])
+    share = minimal_pair_accuracy(model, [TEXTS[0], "d"], [TEXTS[1], "D"], 4)
+    assert share == (0.75 if first > second else 0.25)
+    refused("Text 2 has no token to score: ' '", score_texts, model, ["a", "b", " "])
+    message = r"Text 1 has 11 tokens, .* sequence_length=12: 'b b"
+    refused(message, score_texts, model, ["b " * 10, "b " * 11])
+
+
+def test_a_folder_of_minimal_pairs_has_a_paradigm_in_each_file(tmp_path, refused):
+    lines = [{"sentence_good": good, "sentence_bad": bad, "lexical": True} for good, bad in PAIRS]
+    rows = [("sentence_good", "sentence_bad"), *PAIRS]
+    for name, parts in {
+        "b.jsonl": map(json.dumps, lines),
+        "a.txt": (f"{bad}\n{good}" for good, bad in PAIRS),
+        "c.tsv": map("\t".join, rows),
+        "README.md": ["not pairs"],
+    }.items():
+        (tmp_path / name).write_text("\n".join(parts))
+    assert read_minimal_pairs(tmp_path) == {name: (GOOD, BAD) for name in "abc"}
+    assert read_minimal_pairs(tmp_path / "b.jsonl", limit=1) == {"b": (GOOD[:1], BAD[:1])}
+    (tmp_path / "odd.txt").write_text("a\nb\nc\n")
+    refused("odd.txt has 3 sentences", read_minimal_pairs, tmp_path)
+
+
+def test_texts_pairs_and_held_out_text_give_their_scores(
+    rows_of, arguments, module, preset, corpus, other_corpus, refused, tmp_path
+):
+    texts = [GOOD[0], BAD[0].replace(" ", "\u2028"), "bad"]
+    (tmp_path / "texts.txt").write_text("\ufeff" + "\n\n".join(texts))
+    (tmp_path / "pairs.txt").write_text("\n".join([BAD[0], GOOD[0], "bad", "bad"]))
+    data = ["--texts", "texts.txt", "--minimal_pairs", "pairs.txt"]
+    data = [str(tmp_path / word) if word.endswith(".txt") else word for word in data]
+    module.main(arguments({}, *data, "--heldout_corpus", str(corpus)))
     rows = rows_of(tmp_path / "out/scores.tsv")
     expected = score_texts(keras_bert.BertPretrainer.from_preset(preset), texts)
     assert [row["text"] for row in rows] == texts
@@ -24,23 +95,8 @@ def test_texts_are_scored_as_by_the_model(rows_of, arguments, module, preset, tm
         assert int(row["tokens"]) == len(score["tokens"])
         for name in ("log_likelihood", "perplexity"):
             assert np.isclose(float(row[name]), score[name], rtol=1e-4)
-    assert "3 texts" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_pairs_and_held_out_text_give_their_scores(
-    arguments, module, corpus, other_corpus, refused, tmp_path, capsys
-):
-    (tmp_path / "pairs").mkdir()
-    for name, (bad, good) in {"x": TEXTS[:2], "y": TEXTS[1:]}.items():
-        (tmp_path / f"pairs/{name}.txt").write_text(f"{bad}\n{good}\n{good}\n{good}\n")
-    pairs = ["--minimal_pairs", str(tmp_path / "pairs")]
-    module.main(arguments({}, *pairs, "--heldout_corpus", str(corpus)))
     scores = json.loads((tmp_path / "out/scores.json").read_text())
-    assert {*scores["paradigms"]} == {"x", "y"}
-    assert {*scores["paradigms"].values()} <= {0.25, 0.75}  # equal texts are half right
-    assert scores["minimal_pairs"] == np.mean([*scores["paradigms"].values()])
+    assert scores["paradigms"] == {"pairs": scores["minimal_pairs"]}
     assert scores["perplexity"] == math.exp(scores["masked_lm_loss"])
-    assert "next_sentence_accuracy" in capsys.readouterr().out
     other = arguments({}, "--heldout_corpus", str(other_corpus))
     refused("a different vocabulary", module.main, other)

@@ -15,6 +15,7 @@ from keras_bert import (
 
 NAN = float("nan")
 LABEL_NAMES = [["a", "b", "a"], "ab", {"a"}, [], [None, "a"], [["a"], ["b"]], 2, b"ab"]
+LABEL_NAMES += [[["a"], ["b", "c"]], [None, np.array(["a", None], object)]]
 INVALID = {  # {class: {argument: values}}
     "BertBackbone": {
         "num_layers": [-1, 0, 2.0, "2"],

@@ -35,31 +35,31 @@ def commands(page):
     return [line[1:] for line in lines if line and line[0] == "python"]
 
 
+ASKED = {"question": "what?", "answers": [{"text": "book", "answer_start": 4}]}
+PARAGRAPH = {"context": "the book", "qas": [{"id": str(number), **ASKED} for number in range(8)]}
+EXAMPLES = {  # what the pages' commands read
+    "tsv": "text\tlabel\n" + "the good book\t1\nthe bad book\t0\n" * 8,
+    "json": json.dumps({"version": "1.1", "data": [{"title": "", "paragraphs": [PARAGRAPH]}]}),
+    "conll": "the O\nbook B-THING\n\n" * 16,
+}
+CHOICES = "a\tthe book\tis good\tis bad\tis\tbook\t1\na\tthe book\tis\tis good\tbad\tbook\t0\n" * 8
+PETS = "Name,Description,Age,Fee,Speed\n" + "Tim,It is good,1,2,slow\nTim,It is,3,4,fast\n" * 8
+MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
+MRPC += "0\t0\t0\tthe book\tthe bad\n1\t1\t1\tthe book\tthe good\n" * 8
+
+
 @pytest.fixture(scope="module")
 def books(tmp_path_factory):
     """A working directory with prose in books/, and reviews, tagged sentences and questions."""
     folder = tmp_path_factory.mktemp("readme")
-    (folder / "books").mkdir()
+    files = {f"{part}.{kind}": EXAMPLES[kind] for part in ("train", "dev") for kind in EXAMPLES}
+    files |= {f"glue_data/MRPC/{split}.tsv": MRPC for split in ("train", "dev", "test")}
+    files |= {"choices.tsv": CHOICES, "pets.csv": PETS}
     for name in ("compound", "debugger", "strings", "types", "import", "execmodel"):
-        (folder / "books" / f"{name}.txt").write_text(topics[name], encoding="utf-8")
-    for name in ("train", "dev"):
-        rows = [f"the {'good' if i % 2 else 'bad'} book\t{i % 2}" for i in range(16)]
-        (folder / f"{name}.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
-        answers = [{"text": "book", "answer_start": 4}]
-        asked = [{"id": str(i), "question": "what?", "answers": answers} for i in range(8)]
-        paragraphs = [{"context": "the book", "qas": asked}]
-        squad = {"version": "1.1", "data": [{"title": "", "paragraphs": paragraphs}]}
-        (folder / f"{name}.json").write_text(json.dumps(squad))
-        (folder / f"{name}.conll").write_text("the O\nbook B-THING\n\n" * 16)
-    choices = [f"a\tthe book\tis good\tis bad\tis\tbook\t{i % 4}" for i in range(16)]
-    (folder / "choices.tsv").write_text("\n".join([*choices, ""]))
-    pets = [f"Tim,It is good,{i},{2 * i},{'slow' if i % 2 else 'fast'}" for i in range(16)]
-    (folder / "pets.csv").write_text("\n".join(["Name,Description,Age,Fee,Speed", *pets, ""]))
-    (folder / "glue_data" / "MRPC").mkdir(parents=True)
-    for split in ("train", "dev", "test"):
-        rows = [f"{i % 2}\t{i}\t{i}\tthe book\tthe {'good' if i % 2 else 'bad'}" for i in range(16)]
-        rows = ["Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", *rows, ""]
-        (folder / "glue_data" / "MRPC" / f"{split}.tsv").write_text("\n".join(rows))
+        files[f"books/{name}.txt"] = topics[name]
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
 
 

@@ -29,9 +29,9 @@ def as_label_names(names: Any) -> list[str] | None:
     if names is None:
         return None
     array = as_arrays(names)
-    given = list(array) if np.ndim(array) == 1 else []
+    given = list(array) if np.ndim(np.asarray(array, object)) == 1 else []
     strings = list(map(str, given))
-    are_names = all(isinstance(name, str) or name == index for index, name in enumerate(given))
+    are_names = all(np.isscalar(n) and (isinstance(n, str) or n == i) for i, n in enumerate(given))
     are_given = strings and all(map(str.strip, strings))
     if not are_given or not are_names or len(set(strings)) < len(strings):
         raise ValueError(

@@ -1,7 +1,6 @@
 """Recipes as modules, and small things for them to work on."""
 
-import importlib.util
-from pathlib import Path
+import importlib
 
 import keras
 import pytest
@@ -9,7 +8,6 @@ import pytest
 import _tables
 import keras_bert
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the a so it is was very good bad fine dull book film day "
 WORDS = (WORDS + "and but not , .").split()
 TEXT = "the book was very good and the day was fine. it is so. but the film was not dull. "
@@ -32,14 +30,8 @@ def float32():
 
 @pytest.fixture(scope="session")
 def recipe():
-    def load(name):
-        path = next(RECIPES.rglob(f"{name}.py"))
-        spec = importlib.util.spec_from_file_location(f"recipe_{name}", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return load
+    """A function that imports a recipe by its name; `pythonpath` of pytest has their folder."""
+    return importlib.import_module
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +73,12 @@ def tagged(tmp_path):
 
 @pytest.fixture
 def arguments(request, preset, tmp_path):
-    """A function that makes a command line of files, with the module's SETTINGS."""
+    """A function that makes a command line of files, with SETTINGS of the module."""
 
     def make(files, *more):
-        paths = [p for n in ("train", "dev", "test") if n in files for p in (f"--{n}", files[n])]
-        start = ["--init", str(preset), "--output", str(tmp_path / "out"), *paths]
-        return [*start, *request.module.SETTINGS.split(), *more]
+        paths = [word for name, path in files.items() for word in (f"--{name}", path)]
+        settings = getattr(request.module, "SETTINGS", "").split()
+        return ["--init", str(preset), "--output", str(tmp_path / "out"), *paths, *settings, *more]
 
     return make
 

@@ -1,5 +1,3 @@
-import itertools
-import json
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +9,6 @@ from glue.results import read_glue_results
 from glue.tasks import TASKS
 
 NLI_HEADER = ["index", "sentence1", "sentence2", "gold_label"]
-SETTINGS = "--sequence_length 12 --batch_sizes 8 --learning_rates 1e-5 1e-2"
 RESULTS = ["seed", "batch_size", "learning_rate", "epochs", "epoch"]
 SCORES = {  # of seed 0
     "mnli": {"accuracy": 0.7, "mismatched_accuracy": 0.72, "score": 0.71},
@@ -19,29 +16,6 @@ SCORES = {  # of seed 0
     "stsb": {"pearson": 0.9, "spearman": 0.88, "score": 0.89},
     "wnli": {"accuracy": 0.5, "score": 0.5},
 }
-
-
-@pytest.mark.slow
-def test_the_best_of_a_grid_is_kept_with_its_answers(
-    rows_of, module, arguments, sst2, tmp_path, refused
-):
-    options = arguments({}, "--task", "sst2", "--data", str(sst2))
-    module.main(options)
-    output = tmp_path / "out"
-    rows = rows_of(output / "results.tsv")
-    assert [(row["learning_rate"], row["epoch"]) for row in rows] == [
-        *itertools.product(["1e-05", "0.01"], "123")
-    ]
-    best = json.loads((output / "best.json").read_text())
-    assert best["score"] == max(float(row["score"]) for row in rows) == 1.0
-    assert best["learning_rate"] == 0.01
-    answers = rows_of(output / "submission" / "SST-2.tsv")
-    assert [row["prediction"] for row in answers] == [*"010101"]
-    assert len(rows_of(output / "dev" / "SST-2.tsv")) == 12
-    left = {path.name for path in output.glob("runs/*/*")}  # of two runs, without their models
-    assert left == {"finished.json", "scores.json", "settings.json", "dev_predictions.tsv"}
-    other = [*options, "--sequence_length", "16"]
-    refused(r"sequence_length=16 \(there 12\)", module.main, other)
 
 
 def test_mnli_has_two_dev_sets_and_three_to_answer(module, arguments, write_table, tmp_path):

@@ -94,25 +94,25 @@ def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path,
 
 def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(monkeypatch):
     theirs = ["entailment", "neutral", "contradiction"]  # not the order of Google's code
-    info = types.SimpleNamespace(features={"label": types.SimpleNamespace(names=theirs)})
-    rows, asked = [], []
+    label = types.SimpleNamespace(names=theirs)
+    loaded = {}
 
     def load(name, split, data_dir, with_info):
-        asked.append((name, split, data_dir))
-        return rows, info
+        return loaded[name, split, data_dir], types.SimpleNamespace(features={"label": label})
 
-    module = types.SimpleNamespace(load=load, as_numpy=lambda dataset: dataset)
+    module = types.SimpleNamespace(load=load, as_numpy=list)
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", module)
-    for number in (2, 0, 1):
-        texts = {"premise": b"p%d" % number, "hypothesis": b"h%d" % number}
-        rows.append({**texts, "idx": number, "label": number})
-    examples = read_tfds("folder", "mnli", "dev_matched")
-    assert asked == [("glue/mnli", "validation_matched", "folder")]
+    pairs = [
+        {"premise": b"p%d" % i, "hypothesis": b"h%d" % i, "idx": i, "label": i} for i in (2, 0, 1)
+    ]
+    loaded["glue/mnli", "validation_matched", "a"] = pairs
+    examples = read_tfds("a", "mnli", "dev_matched")
     assert examples.texts == (["p0", "p1", "p2"], ["h0", "h1", "h2"])
     assert [examples.label_names[label] for label in examples.labels] == theirs
-    rows[:] = [{"premise": b"p", "hypothesis": b"h", "idx": 0, "label": -1}]
-    assert read_tfds(None, "mnli", "test_matched").labels is None
-    rows[:] = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
+    loaded["glue/mnli", "test_matched", "a"] = [{**pair, "label": -1} for pair in pairs]
+    assert read_tfds("a", "mnli", "test_matched").labels is None
+    scored = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
+    loaded["glue/stsb", "validation", None] = loaded["glue/stsb", "test", None] = scored
     examples = read_tfds(None, "sts-b", "dev")
     assert (examples.labels.tolist(), examples.label_names) == ([2.5], None)
     assert read_tfds(None, "sts-b", "test").labels is None

@@ -11,7 +11,6 @@ import random
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import h5py
@@ -32,8 +31,7 @@ SEED = int(os.environ.get("KILL_SEED", "1"))
 KILLS = {
     "learn_vocabulary": ([], 10),
     "prepare_corpus": ([-1], 28),
-    "pretrain_tpu": ([9, 7], 20),
-    "pretrain_tpu jax": ([], 4),
+    "pretrain_tpu": ([9, 7], 24),
     "finetune_classifier": ([12], 26),
     "convert_checkpoint": ([-1], 12),
 }
@@ -41,26 +39,21 @@ KILLS = {
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    said, processes = tmp_path_factory.mktemp("said") / "said.txt", {}
-    flags = "--xla_force_host_platform_device_count=2"
+    said = tmp_path_factory.mktemp("said") / "said.txt"
     folders = os.pathsep.join([str(ROOT), str(ROOT / "recipes")])
-    environment = {**os.environ, "PYTHONPATH": folders, "XLA_FLAGS": flags}
+    server = subprocess.Popen(
+        [sys.executable, Path(__file__).with_name("killable.py")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": folders, "KERAS_BACKEND": "tensorflow"},
+    )  # fmt: skip
 
-    def run(recipe, arguments, folder, backend="tensorflow", kill=None):
-        process = processes.get(backend) or subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("killable.py")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            cwd=ROOT, env={**environment, "KERAS_BACKEND": backend},
-        )  # fmt: skip
-        processes[backend] = process
-        line = {"recipe": recipe, "arguments": [*map(str, arguments)], "folder": str(folder)}
-        print(json.dumps({**line, "said": str(said), "kill": kill}), file=process.stdin, flush=True)
-        return json.loads(process.stdout.readline()), said.read_text()
+    def run(**line):
+        print(json.dumps({**line, "said": str(said)}), file=server.stdin, flush=True)
+        return json.loads(server.stdout.readline()), said.read_text()
 
     yield run
-    for process in processes.values():
-        process.stdin.close()
-        process.wait(timeout=60)
+    server.stdin.close()
+    server.wait(timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +84,7 @@ def commands(texts, preset, corpus, write_table, tmp_path_factory):
         "prepare_corpus": f"{texts} --vocabulary {vocabulary} --output OUT",
         "pretrain_tpu": f"--corpus {corpus} --size tiny --num_layers 1 --steps 20 --batch_size 4 "
         "--accumulation_steps 2 --steps_per_execution 2 --warmup_proportion 0.1 --save_every 4 "
-        "--output OUT",
+        "--strategy mirrored --output OUT",
         "finetune_classifier": f"--init {preset} --train {table} --validation_split 0.25 "
         f"--test {table} --text_column review --label_column opinion --sequence_length 12 "
         "--batch_size 4 --output OUT",
@@ -135,20 +128,15 @@ def test_a_killed_recipe_ends_as_if_it_had_not_been(
     name, writes, number, commands, ended, tmp_path
 ):
     """Runs a recipe to its end, and with each list of kills one after another; then it's rerun."""
-    recipe, *backend = name.split()
-    if backend and find_spec(backend[0]) is None:
-        pytest.skip(f"{backend[0]} is not installed")
     folder = tmp_path / "out"  # of all runs: its name is in their settings
-    arguments = [part.replace("OUT", str(folder / "run")) for part in commands[recipe]]
-    if recipe == "pretrain_tpu":
-        arguments += ["--strategy", "auto" if backend else "mirrored"]
+    arguments = [part.replace("OUT", str(folder / "run")) for part in commands[name]]
 
     def run(kill=None):
-        return ended(recipe, arguments, folder, *backend, kill=kill)
+        return ended(recipe=name, arguments=arguments, folder=str(folder), kill=kill)
 
     first, said = run()
     assert first["status"] == 0, said[-3000:]
-    assert "2 replicas" in said or recipe != "pretrain_tpu"
+    assert "2 replicas" in said or name != "pretrain_tpu"
     expected, total = digest(folder), first["writes"]
     assert expected and total > 0
     generator = random.Random(f"{name} {SEED}")

@@ -1,6 +1,5 @@
 """Processes that train together do in recipes as one does; the first of them writes."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -10,22 +9,6 @@ import pytest
 import keras_bert
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
-
-
-@pytest.fixture
-def two_jax_processes(free_addresses):
-    [address] = free_addresses(1)
-    return [
-        {
-            "KERAS_BACKEND": "jax",
-            "JAX_PLATFORMS": "cpu",
-            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # it compiles more than it computes here
-            "KERAS_DISTRIBUTION_JOB_ADDRESSES": address,
-            "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
-            "KERAS_DISTRIBUTION_PROCESS_ID": str(i),
-        }
-        for i in range(2)
-    ]
 
 
 DIFFERENT = """
@@ -75,27 +58,21 @@ def test_the_program_for_two_machines_runs(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "strategy", ["multiworker", pytest.param("auto", marks=pytest.mark.weekly)]
-)
-def test_two_processes_finetune_and_the_first_writes(
-    strategy, run_together, two_workers, two_jax_processes, preset, sst2, tmp_path
+def test_two_processes_finetune_on_glue_and_the_first_writes(
+    run_together, two_workers, preset, sst2, tmp_path
 ):
-    is_jax = strategy == "auto"
-    if is_jax and importlib.util.find_spec("jax") is None:
-        pytest.skip('pip install ".[parity]"')
-    arguments = [
-        "--task", "sst2", "--data", sst2, "--init", preset, "--sequence_length", 8,
-        "--batch_sizes", 8, "--learning_rates", 1e-2, "--epochs", 2,
-        "--strategy", strategy, "--output", tmp_path / "out",
-    ]  # fmt: skip
-    command = [RECIPES / "finetune_glue.py", *arguments]
-    first, second = run_together(tmp_path, command, *(two_jax_processes if is_jax else two_workers))
     output = tmp_path / "out"
+    settings = "--task sst2 --sequence_length 8 --batch_sizes 8 --learning_rates 1e-2 1e-5"
+    settings += " --epochs 2 --strategy multiworker --data"
+    paths = [sst2, "--init", preset, "--output", output]
+    command = [RECIPES / "finetune_glue.py", *settings.split(), *paths]
+    first, second = run_together(tmp_path, command, *two_workers)
     assert "2 replicas on CPU" in first and "Wrote " in first and "Wrote " not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]
-    assert results[0] == results[1] and len(results[0]) == 1  # the settings and scores of its run
+    assert results[0] == results[1] and len(results[0]) == 2  # the settings and scores of runs
     assert json.loads((output / "best.json").read_text())["score"] == 1.0
+    assert json.loads((output / "best.json").read_text())["learning_rate"] == 0.01
     keras_bert.BertClassifier.from_preset(output / "best")
+    assert len((output / "dev" / "SST-2.tsv").read_text().splitlines()) == 13
     answers = (output / "submission" / "SST-2.tsv").read_text().splitlines()
     assert answers == ["index\tprediction", *(f"{i}\t{i % 2}" for i in range(6))]

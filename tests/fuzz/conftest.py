@@ -118,20 +118,21 @@ def folders(tmp_path_factory, tensorflow, keras_hub):
     keras.utils.set_random_seed(1)
     backbone = keras_bert.BertBackbone(len(WORDS), **SIZES)
     tokenizer = keras_bert.BertTokenizer(WORDS)
-    own = keras_bert.BertClassifierPreprocessor(tokenizer, 16, label_names=["no", "yes"])
-    classifier = keras_bert.BertClassifier(backbone, 2, own)
-    text = keras_bert.BertPreprocessor(tokenizer, 16)
-    names = ["O", "B-x", "I-x"]
-    tags = keras_bert.BertTokenClassifierPreprocessor(tokenizer, 16, label_names=names)
-    tagger = keras_bert.BertTokenClassifier(backbone, 3, tags)
+
+    def task(kind, label_names=None, **arguments):
+        kind = getattr(keras_bert, f"Bert{kind}")
+        names = {"label_names": label_names} if label_names else {}
+        reader = kind.preprocessor_class()(tokenizer, 16, **names)
+        return kind(backbone, preprocessor=reader, **arguments)
+
+    classifier = task("Classifier", ["no", "yes"])
     classifier.save_to_preset(root / "own")
-    keras_bert.BertPretrainer(backbone, preprocessor=text).save_to_preset(root / "own_pretrainer")
+    task("Pretrainer").save_to_preset(root / "own_pretrainer")
     (root / "own_pretrainer" / "checksums.json").write_text("{}")  # so that damage is read
     classifier.save_to_hugging_face(root / "hf")
-    tagger.save_to_hugging_face(root / "hf_fast")
+    task("TokenClassifier", ["O", "B-x", "I-x"]).save_to_hugging_face(root / "hf_fast")
     _leave_to_fast_tokenizer(root / "hf_fast")
-    embedder = keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean")
-    embedder.save_to_hugging_face(root / "sentences")
+    task("Embedder", pooling="mean").save_to_hugging_face(root / "sentences")
     write_google(root / "google")
     theirs = keras_hub.models.BertBackbone(len(WORDS), **SIZES)
     theirs = keras_hub.models.BertTextClassifier(theirs, num_classes=2, preprocessor=None)

@@ -25,7 +25,6 @@ model.compile(**model.default_compile_args())
 model.fit(["a good book", "a bad book"], [1, 0])
 print(model.scores(["a good book"], [1]).accuracy)  # type: ignore[attr-defined]
 model.predictt(["a good book"])  # type: ignore[attr-defined]
-model.summary(expand_nested=True)
 assert_type(model.count_params(), int)
 model.save_to_preset("reviews")
 preprocessor = keras_bert.BertClassifierPreprocessor.from_preset("reviews", sequence_length=64)
@@ -33,14 +32,12 @@ assert_type(preprocessor, keras_bert.BertClassifierPreprocessor)
 assert_type(keras_bert.BertClassifier.from_preset("reviews"), keras_bert.BertClassifier)
 assert_type(keras_bert.BertBackbone.from_preset("reviews"), keras_bert.BertBackbone)
 
-keras_bert.BertClassifier.from_preset("reviews", label_names=["bad", "good"], sequence_length=64)
 keras_bert.BertClassifier.from_preset("reviews", num_labels=2)  # type: ignore[call-arg]
 keras_bert.BertTask.from_preset("reviews", sequence_length="64")  # type: ignore[arg-type]
 
 typo = keras_bert.BertClasifier  # type: ignore[attr-defined]
 keras_bert.BertClassifier(num_classes=2)  # type: ignore[call-arg]
 model.save_to_preset()  # type: ignore[call-arg]
-keras_bert.losses.CoSENT(scale=10.0)
 typo = keras_bert.metrics.f1_scores  # type: ignore[attr-defined]
 
 tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "book"])
@@ -51,10 +48,8 @@ reader = keras_bert.BertClassifierPreprocessor(tokenizer, label_names=["bad", "g
 assert_type(reader.label_names, list[str] | None)
 rows = reader.read(["a good book", "a bad book"], [1, 0])
 assert_type(rows, Rows)
-assert_type(rows.num_tokens(), np.ndarray)
 assert_type(reader.targets(["good", "bad"]), np.ndarray)
 reader.batches({"text": ["a book"]}, ["good"], batching=keras_bert.Batching(batch_size=16))
-reader.batches((np.array(["a book"]), ["a film"]))
 reader.batches(["a book"], batching=16)  # type: ignore[arg-type]
 
 span_labeler = keras_bert.BertSpanLabelerPreprocessor(tokenizer)

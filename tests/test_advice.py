@@ -109,6 +109,16 @@ ADVICE = [
     ),
     (lambda: task()(X), "model.preprocessor(texts)", lambda: task()(READER(X))),
     (
+        lambda: task().predict({"text": X, "label": 1}),
+        "Columns lists",
+        lambda: task().predict({"text": X, "label": N}),
+    ),
+    (
+        lambda: task().scores(slices(HOT).batch(2)),
+        "raw examples token_ids dict",
+        lambda: task().scores(slices((X, N))),
+    ),
+    (
         lambda: task(arguments=TWO).answer(X),
         "{'text': 'features':",
         lambda: task(arguments=TWO).answer(FEATURES),

@@ -239,7 +239,10 @@ class InputArrays(Inputs, InMemory):
 
     @property
     def count(self) -> int:
-        ids = inputs_of(self.x).get("token_ids")
+        inputs = inputs_of(self.x)
+        if not isinstance(inputs, dict):
+            raise no_inputs(self.task, inputs)
+        ids = inputs.get("token_ids")
         return 0 if ids is None else len(ids)
 
     @property

@@ -113,6 +113,9 @@ def map_values(function: Callable, x: Mapping) -> dict:
 
 def rows_of(columns: Mapping) -> list[dict]:
     """Returns the rows of a dict of columns, a dict each."""
+    lengths = {len(column) if hasattr(column, "__len__") else None for column in columns.values()}
+    if len(lengths) > 1 or None in lengths:
+        raise ValueError(f"Columns must be lists of the same length; got {shown(columns)}.")
     rows = zip(*columns.values(), strict=True)
     return [dict(zip(columns, row, strict=True)) for row in rows]
 

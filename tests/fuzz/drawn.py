@@ -106,8 +106,9 @@ def damaged_bytes(content, chance):
 def odd_arguments(draw, valid, forms):
     """An odd object, or a valid argument with an odd part, in one of some forms."""
     value = draw(objects)
-    holders = [*places(valid := copy.deepcopy(valid))] if isinstance(valid, (dict, list)) else []
-    if holders and draw(st.booleans()):
+    valid = copy.deepcopy(valid)
+    holders = [*places(valid)]
+    if holders and draw(st.integers(0, 3)):
         holder, key = draw(st.sampled_from(holders))
         holder[key] = value
         value = valid

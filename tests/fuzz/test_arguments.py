@@ -50,12 +50,12 @@ def same(value):
 FORMS = [*[same] * 6, np.array, tf.constant, slices, lambda value: slices(value).batch(2)]
 FORMS += [Stream, lambda value: (row for row in [value]), lambda value: slices((value, value))]
 METHODS = {  # and the arguments that may be odd
-    "predict": ["x", "batch_size"],
-    "answer": ["x", "batch_size"],
+    "predict": ["x", "x", "batch_size"],
+    "answer": ["x", "x", "batch_size"],
     "scores": ["x", "y", "batch_size"],
     "batches": ["x", "y", "sample_weight"],
     "evaluate": ["x", "y", "batch_size", "sample_weight"],
-    "fit": "x y batch_size sample_weight validation_split validation_data accumulation_steps "
+    "fit": "x x y y batch_size sample_weight validation_split validation_data accumulation_steps "
     "class_weight".split(),
 }
 

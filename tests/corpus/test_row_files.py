@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 
@@ -104,25 +103,28 @@ def test_slices_hold_each_row_once(tmp_path, texts, monkeypatch):
     assert [place.split()[2] for place in places] == [str(n) for n in range(1, 121)]
 
 
-def test_folders_and_patterns(tmp_path, prepare, texts, refused):
-    inputs = write_texts(tmp_path / "in", "txt+.gz", texts)
-    write_texts(inputs / "more", "parquet", texts)
-    (inputs / "more" / "README.md").write_text("x")
-    (inputs / "more" / os.fsdecode(b"caf\xe9.jpg")).write_text("x")
-    (inputs / "more" / "vocab.txt").write_text("[PAD]")
-    same = (inputs, [f"{inputs}/*.gz", f"{inputs}/more"], f"{inputs}/**/*", [inputs, inputs])
-    for number, paths in enumerate(same):
-        assert prepare(paths, tmp_path / f"{number}").num_documents == 2 * 39
-    refused(r"\*\.bz2 does not exist", prepare, f"{inputs}/*.bz2", tmp_path / "d")
-    write_texts(tmp_path / "elsewhere", "txt", texts[:7])
-    (inputs / "linked").symlink_to(tmp_path / "elsewhere")
-    (inputs / "more" / "circle").symlink_to(inputs)
-    (inputs / "more" / "again").symlink_to(tmp_path / "elsewhere")
-    (inputs / "more" / "link.parquet").symlink_to(next((inputs / "more").glob("*.parquet")))
-    shutil.copytree(tmp_path / "elsewhere", inputs / ".hidden")
-    assert prepare(inputs, tmp_path / "linked").num_documents == 2 * 39 + 7
-    (inputs / "broken.txt").symlink_to("nowhere")
-    refused("broken.txt is a link to a file that doesn't exist", prepare, inputs, tmp_path / "e")
+def test_folders_and_patterns(tmp_path, refused):
+    folder, more = tmp_path / "in", tmp_path / "in" / "more"
+    read = ["a.txt.gz", "b.txt.gz", "more/texts.parquet"]
+    others = ["more/README.md", "more/vocab.txt", os.fsdecode(b"caf\xe9.jpg"), ".hidden/d.txt"]
+    for name in (*read, *others, "../elsewhere/c.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+
+    def found(inputs):
+        return sorted(os.path.relpath(file.path, folder) for file in find_inputs(inputs, Reports()))
+
+    for inputs in (folder, [f"{folder}/*.gz", f"{folder}/more"], f"{folder}/**/*", [folder] * 2):
+        assert found(inputs) == read
+    refused(r"\*\.bz2 does not exist", found, f"{folder}/*.bz2")
+    (folder / "linked").symlink_to(tmp_path / "elsewhere")
+    (more / "again").symlink_to(tmp_path / "elsewhere")
+    (more / "circle").symlink_to(folder)
+    (more / "link.parquet").symlink_to(more / "texts.parquet")
+    names = [os.path.basename(os.path.realpath(folder / name)) for name in found(folder)]
+    assert sorted(names) == ["a.txt.gz", "b.txt.gz", "c.txt", "texts.parquet"]
+    (folder / "broken.txt").symlink_to("nowhere")
+    refused("broken.txt is a link to a file that doesn't exist", found, folder)
 
 
 def test_a_corpus_and_its_summary_tell_what_is_in_it(tmp_path, prepare, capsys):

@@ -25,13 +25,13 @@ def model(make_backbone, eager):
 
 def test_the_losses_are_means_over_predicted_tokens_and_pairs(model, randomized, pretraining_batch):
     x, y, weights = pretraining_batch
-    outputs, used = randomized(model).predict(x, verbose=0), weights["masked_lm"]
+    outputs, used = randomized(model).predict(x), weights["masked_lm"]
     losses = {name: cross_entropy(outputs[name], y[name]) for name in y}
     right = {name: outputs[name].argmax(-1) == y[name] for name in y}
     masked_lm = np.average(losses["masked_lm"], weights=used)
     assert abs(masked_lm - losses["masked_lm"].mean()) > 1e-3  # the weights count
     next_sentence = losses["next_sentence"].mean()
-    evaluate = functools.partial(model.evaluate, x, y, verbose=0, return_dict=True)
+    evaluate = functools.partial(model.evaluate, x, y, return_dict=True)
     assert evaluate(sample_weight=weights, batch_size=8) == pytest.approx(
         {
             "loss": masked_lm + next_sentence,
@@ -81,7 +81,7 @@ def test_slots_count_once_in_batches_of_any_size_and_width(model, pretraining_ba
                 part["masked_lm"] = part["masked_lm"][:, :width]
             yield batch
 
-    evaluate = functools.partial(model.evaluate, verbose=0, return_dict=True)
+    evaluate = functools.partial(model.evaluate, return_dict=True)
     expected = evaluate(batches((0, 3)))
     assert_close(evaluate(batches((0, 2), (4, 3))), expected)
     assert_close(evaluate(batches((0, 3), (2, 2), (4, 3), (6, 2))), expected)
@@ -95,6 +95,6 @@ def test_masked_lm_alone(make_backbone, eager, pretraining_batch):
     y, weights = ({"masked_lm": part["masked_lm"]} for part in (y, weights))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)  # of the pooler, which has no gradients
-        history = model.fit(x, y, sample_weight=weights, batch_size=8, verbose=0).history
+        history = model.fit(x, y, sample_weight=weights, batch_size=8).history
     assert all(map(np.array_equal, pooler, model.backbone.pooler.get_weights()))
     assert set(history) == {"loss", "masked_lm_accuracy"}

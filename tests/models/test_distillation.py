@@ -5,56 +5,49 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_softmax, logsumexp
 
-import keras_bert
-from keras_bert import Batching, FineTuning, finetune
+from keras_bert import (
+    Batching,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedderPreprocessor,
+    BertTokenizer,
+    FineTuning,
+    finetune,
+)
 from keras_bert.finetuning import teaching
-from keras_bert.losses import Distillation
+from keras_bert.losses import Distillation, InBatchNegatives
 from keras_bert.preprocessing.text_rows import LONGEST
 
 T, ALPHA = 3.0, 0.4
-DROPOUTS = ("BertClassifier", "BertTokenClassifier", "BertMultipleChoice", "BertReranker")
 
 
 @pytest.fixture(scope="module")
 def pair(make_backbone, make_case, cases, varied):
     """Makes a student and a teacher of a case; their weights and the teacher's size differ."""
 
-    def make(name, **arguments):
-        others = {"dropout": 0.0} if cases[name][0] in DROPOUTS else {}
+    def make(name):
+        others = {} if name == "vectors" else {"dropout": 0.0}
         student, teacher = (
-            make_case(name, make_backbone(dropout=0.0, num_layers=layers, **arguments), **others)
+            make_case(name, make_backbone(dropout=0.0, num_layers=layers), **others)
             for layers in (1, 2)
         )
-        for task in (student, teacher):
-            if name == "features":
-                task.adapt_features(cases[name][1]["features"])
         return student, varied(teacher)
 
     return make
 
 
 @pytest.fixture
-def first_loss(eager_compile):
-    def call(student, teacher, x, y, output, **options):
+def first_loss(eager_compile, tmp_path_factory):
+    def call(student, teacher, x, y=None):
         """Fine-tunes for a step that changes nothing; returns the loss."""
-        losses, train = [], (x,) if y is None else (x, y)
-        keep = keras.callbacks.LambdaCallback(
-            on_epoch_end=lambda _, logs: losses.append(logs["loss"])
-        )
-        run = {"batching": Batching(64), "callbacks": [keep], "teacher": teacher, **options}
-        settings = {"temperature": T, "alpha": ALPHA, "select": "none", "learning_rate": 0.0}
-        settings = FineTuning(epochs=1, **settings)
+        train, history = (x,) if y is None else (x, y), keras.callbacks.History()
+        settings = FineTuning(1, learning_rate=0.0, temperature=T, alpha=ALPHA, select="none")
+        run = {"batching": Batching(64), "callbacks": [history], "teacher": teacher}
+        output = tmp_path_factory.mktemp("run")
         finetune(student, train, train, output, settings, scores=lambda *_: {"none": 0.0}, **run)
-        return losses[0]
+        return history.history["loss"][0]
 
     return call
-
-
-def outputs(task, x):
-    """Outputs of prepared rows."""
-    batching = Batching(64, pad_to="longest")
-    [inputs] = task.preprocessor.batches(x, batching=batching, with_labels=False)
-    return task.predict_on_batch(inputs)
 
 
 def of_classes(teacher, student, labels):
@@ -71,13 +64,13 @@ def of_numbers(teacher, student, labels):
 
 
 def of_relevance(teacher, student, labels):
+    teacher, student = teacher.astype("float64"), student.astype("float64")
     labels = np.reshape(labels, teacher.shape)
 
     def cross_entropy(truth, logits):
-        probabilities = expit(logits.astype("float64"))
-        return -(truth * np.log(probabilities) + (1 - truth) * np.log1p(-probabilities))
+        return np.logaddexp(0, logits) - truth * logits
 
-    truth = expit(teacher.astype("float64") / T)
+    truth = expit(teacher / T)
     distance = cross_entropy(truth, student / T) - cross_entropy(truth, teacher / T)
     return np.mean(ALPHA * T**2 * distance + (1 - ALPHA) * cross_entropy(labels, student), axis=-1)
 
@@ -85,50 +78,41 @@ def of_relevance(teacher, student, labels):
 def by_hand(student, teacher, x, y, reference):
     """The loss of a batch of all examples."""
     [batch] = student.batches(x, y, batching=Batching(64, pad_to="longest"))
-    inputs, labels, *weights = batch
+    inputs, labels, weights = (*batch, None)[:3]
     theirs, logits = (task.predict_on_batch(inputs) for task in (teacher, student))
     if not isinstance(theirs, dict):
-        return np.average(reference(theirs, logits, labels), weights=(weights or [None])[0])
+        return np.average(reference(theirs, logits, labels), weights=weights)
     is_token = inputs["padding_mask"] == 1
     theirs = {name: np.where(is_token, each, -1e9) for name, each in theirs.items()}
     return np.mean([reference(theirs[name], logits[name], labels[name]) for name in labels])
 
 
-@pytest.mark.parametrize(
-    ("name", "reference"),
-    [
+def test_outputs_follow_the_teacher_and_the_labels(pair, cases, first_loss, assert_close):
+    for name, reference in (
         ("classes", of_classes),
         ("tags", of_classes),
         ("questions", of_classes),
         ("score", of_numbers),
         ("labels", of_relevance),
-    ],
-)
-def test_outputs_follow_the_teacher_and_the_labels(
-    pair, cases, name, reference, first_loss, tmp_path, assert_close
-):
-    student, teacher = pair(name)
-    x, y = cases[name][1:3]
-    expected = by_hand(student, teacher, x, y, reference)
-    loss = first_loss(student, teacher, x, y, tmp_path, batching=Batching(64))
-    assert_close(loss, expected, size=1.0)
+    ):
+        student, teacher = pair(name)
+        x, y = cases[name][1:3]
+        expected = by_hand(student, teacher, x, y, reference)
+        assert_close(first_loss(student, teacher, x, y), expected, size=1.0, name=name)
 
 
-def test_an_embedder_learns_vectors_of_texts_without_labels(
-    pair, first_loss, tmp_path, assert_close
-):
+def test_an_embedder_learns_vectors_of_texts_without_labels(pair, first_loss, assert_close):
     student, teacher = pair("vectors")
-    texts, others = ["a b", "c", "d e f"], ["c", "g h", "i"]
-    x = ["a b", "c", "d e f", "g h", "i"]  # each once
-    vectors = [outputs(task, x) for task in (teacher, student)]
-    loss = first_loss(student, teacher, (texts, others), None, tmp_path)
-    assert_close(loss, np.mean((vectors[0] - vectors[1]) ** 2), size=1.0)
-    assert student.evaluate((texts, others), verbose=0) > 0  # by its own loss again
+    pairs = ["a b", "c", "d e f"], ["c", "g h", "i"]
+    texts = ["a b", "c", "d e f", "g h", "i"]  # each once
+    ours, theirs = (task.predict(texts) for task in (student, teacher))
+    assert_close(first_loss(student, teacher, pairs), np.mean((theirs - ours) ** 2), size=1.0)
+    assert student.evaluate(pairs) > 0  # by its own loss again
 
 
 def test_prompts_of_queries_and_documents_are_taught(letters):
     prompts = {"query": "q ", "document": "d "}
-    reader = keras_bert.BertEmbedderPreprocessor(letters, 12, prompts=prompts)
+    reader = BertEmbedderPreprocessor(letters, 12, prompts=prompts)
     for x, expected in (((["a", "b"], ["b", "b"]), ["q a", "q b", "d b"]), (["a"], ["a"])):
         rows = teaching.rows_of_texts(reader, x).batch(np.arange(len(expected)), LONGEST)[0]
         assert [text.split()[1:-1] for text in letters.detokenize(rows["token_ids"])] == [
@@ -143,35 +127,37 @@ def test_its_loss_is_saved():
 
 
 def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_path, refused):
+    def other(tokenizer=letters, model=None, **settings):
+        settings = {"label_names": ["0", "1", "2"], **settings}
+        reader = BertClassifierPreprocessor(tokenizer, **{"sequence_length": 12, **settings})
+        return BertClassifier(model or make_backbone(), preprocessor=reader)
+
     student, teacher = pair("classes")
-
-    def check(message, teacher, model=student, data=cases["classes"][1:3], loss=None):
-        options = {"settings": FineTuning(loss=loss), "teacher": teacher}
-        refused(message, finetune, model, data, data, tmp_path / "run", **options)
-
-    def other(names=("0", "1", "2"), tokenizer=letters, **settings):
-        reader = keras_bert.BertClassifierPreprocessor(tokenizer, 12, label_names=names, **settings)
-        return keras_bert.BertClassifier(make_backbone(), preprocessor=reader)
-
-    check("must be another BertClassifier; got BertTokenClassifier", pair("tags")[1])
-    check("must be another BertClassifier", student)
-    check("another list of classes: .*'x', 'y'", other(("x", "y", "z")))
-    check("another kind of labels: .*multi_label.: True", other(multi_label=True))
-    words = keras_bert.BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b", "a"])
-    check("another vocabulary: ", other(tokenizer=words))
-    cased = keras_bert.BertTokenizer(letters.get_vocabulary(), lowercase=False)
-    check("other? settings of its tokenizer: .*False", other(tokenizer=cased))
-    check("which a function may not expect", teacher, loss=lambda y, outputs: 0 * outputs)
-    vectors, pairs = pair("vectors"), ((["a", "b"], ["c", "d"]),)
-    of_pairs = {"model": vectors[0], "data": pairs, "loss": keras_bert.losses.InBatchNegatives()}
-    check("give no loss that compares texts", vectors[1], **of_pairs)
-    teacher.preprocessor = None
-    check("needs a preprocessor", teacher)
-    short = keras_bert.BertClassifierPreprocessor(letters, 8)
-    teacher = keras_bert.BertClassifier(make_backbone(max_sequence_length=8), 3, short)
-    check("rows of 12 tokens, and the teacher has 8 positions", teacher)
+    words = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b", "a"])
+    cased = BertTokenizer(letters.get_vocabulary(), lowercase=False)
+    unable = BertClassifier(make_backbone(), 3)
+    short = other(model=make_backbone(max_sequence_length=8), sequence_length=8)
+    own = FineTuning(loss=lambda y, outputs: 0 * outputs)
+    data = cases["classes"][1:3]
+    for message, teacher_given, *settings in (
+        ("must be another BertClassifier; got BertTokenClassifier", pair("tags")[1]),
+        ("must be another BertClassifier", student),
+        ("another list of classes: .*'x', 'y'", other(label_names=["x", "y", "z"])),
+        ("another kind of labels: .*multi_label.: True", other(multi_label=True)),
+        ("another vocabulary: ", other(words)),
+        ("other? settings of its tokenizer: .*False", other(cased)),
+        ("needs a preprocessor", unable),
+        ("rows of 12 tokens, and the teacher has 8 positions", short),
+        ("which a function may not expect", teacher, own),
+    ):
+        run = tmp_path / "run", *settings
+        refused(message, finetune, student, data, data, *run, teacher=teacher_given)
+    student, teacher = pair("vectors")
+    pairs, of_pairs = (["a", "b"], ["c", "d"]), FineTuning(loss=InBatchNegatives())
+    run = (pairs,), (pairs,), tmp_path / "run", of_pairs
+    refused("give no loss that compares texts", finetune, student, *run, teacher=teacher)
     for name, value in {"temperature": 0, "alpha": 1.5}.items():
         refused(name, FineTuning, **{name: value})
     loss = Distillation("sparse_categorical_crossentropy")
-    refused("takes probabilities", student.compile, loss=loss)
+    refused("takes probabilities", unable.compile, loss=loss)
     assert not (tmp_path / "run").exists()

@@ -69,7 +69,7 @@ def test_it_trains_on_what_people_have(model, eager):
         assert targets.shape == shape and len(inputs) == columns
         if y is not CLASSES and keras.backend.backend() != "jax":  # each has its own length
             assert len({column["token_ids"].shape[1] for column in inputs}) > 1
-        losses = model.fit(x, y, epochs=epochs, shuffle=False, verbose=0).history["loss"]
+        losses = model.fit(x, y, epochs=epochs, shuffle=False).history["loss"]
         assert losses[-1] < losses[0] - 0.1
 
 
@@ -80,7 +80,7 @@ def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close, caplog)
     expected = model.scores((ANCHORS, POSITIVES), SCORES)
     for data in (rows, pairs, iter(rows)):
         assert_close(model.scores(data), expected)
-    model.fit((ANCHORS, POSITIVES), np.ones((8, 1)), verbose=0)
+    model.fit((ANCHORS, POSITIVES), np.ones((8, 1)))
     assert "All scores are 1.0. Positives alone are fit((texts, others))" in caplog.text
 
 
@@ -123,7 +123,7 @@ def test_parts_of_a_batch_are_dropped_out_alike_twice(make_backbone, preprocesso
     states = model.seed_states()
     start = [state.numpy() for state in states]
     weights, losses = [model.get_weights()], []
-    settings = {"batch_size": 8, "shuffle": False, "accumulation_steps": 4, "verbose": 0}
+    settings = {"batch_size": 8, "shuffle": False, "accumulation_steps": 4}
     for _ in range(2):  # the second starts after a step, from the same seeds
         for state, seed in zip(states, start, strict=True):
             state.assign(seed)

@@ -39,10 +39,10 @@ def as_if_trained(model):
 @pytest.mark.usefixtures("eager_compile")
 def test_only_adapters_and_the_head_are_trained_after_everything_was(make, inputs):
     model = make()
-    model.fit(inputs, LABELS, verbose=0)
+    model.fit(inputs, LABELS)
     before = encoder(model)
     model.enable_lora(rank=2)
-    model.fit(inputs, LABELS, epochs=2, verbose=0)
+    model.fit(inputs, LABELS, epochs=2)
     *adapters, kernel, bias = model.trainable_variables
     assert (kernel.path, bias.path) == ("logits/kernel", "logits/bias")
     assert len(adapters) == 8 and all("/lora_kernel_" in v.path for v in adapters)

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 from unittest import mock
 
@@ -15,7 +14,7 @@ from keras_bert import (
     finetune,
 )
 from keras_bert.finetuning.finetune import shown_classes
-from keras_bert.losses import LogitCrossentropy, MarginMeanSquaredError
+from keras_bert.losses import LogitCrossentropy
 from keras_bert.preprocessing.text_rows import TextRows
 
 pytestmark = pytest.mark.skipif(
@@ -24,8 +23,6 @@ pytestmark = pytest.mark.skipif(
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "book", "film"]
 TEXTS = ["good book", "bad book", "good film", "bad film"] * 2
 LABELS = ["pro", "contra"] * 4
-BATCHING = keras_bert.Batching(4)
-SETTINGS = {field.name for field in dataclasses.fields(FineTuning)}
 OPTIONS = {
     "learning_rate": 1e-2,
     "loss": LogitCrossentropy(0.1),
@@ -42,12 +39,21 @@ def make_model(**settings):
     return BertClassifier(keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 16), 2, preprocessor)
 
 
-def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), **options):
-    model = model or make_model()
-    settings = FineTuning(**{"epochs": 2, **{n: options[n] for n in options.keys() & SETTINGS}})
-    options = {n: value for n, value in options.items() if n not in SETTINGS}
-    options = {"batching": BATCHING, **options}
-    return model, finetune(model, train, dev, output, settings, **options)
+def run(
+    output,
+    model=None,
+    train=(TEXTS, LABELS),
+    dev=(TEXTS[:4], LABELS[:4]),
+    *,
+    test=None,
+    scores=None,
+    callbacks=(),
+    **settings,
+):
+    model, settings = model or make_model(), FineTuning(**{"epochs": 2, **settings})
+    options = {"test": test, "scores": scores, "callbacks": callbacks}
+    batching = keras_bert.Batching(4)
+    return model, finetune(model, train, dev, output, settings, batching=batching, **options)
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +112,16 @@ def spied(owner, name):
 
 
 def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path):
-    values, loss = iter([0.5, 0.25]), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    values, loss = (
+        iter([0.5, 0.25, 0.125]),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    )
     with spied(BertClassifierPreprocessor, "read") as read, spied(TextRows, "batches") as batches:
         model, history = run(
             tmp_path, train=(TEXTS, LABELS, np.full(8, 0.5)), seed=3, layer_decay=0.9, warmup=0.5,
             accumulation_steps=3, class_weight={np.int64(1): 2.0}, select="own", loss=loss,
-            scores=lambda answers, x, y: {"own": next(values)},
+            scores=lambda answers, x, y: {"own": next(values) * len(answers)},
+            test=(TEXTS[:1], LABELS[:1]),
         )  # fmt: skip
     assert model.loss is loss
     reads = [call.args for call in read.call_args_list]
@@ -122,7 +132,8 @@ def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path)
     assert model.accumulation_steps == 3 and model.optimizer.layer_decay == 0.9
     rate = model.optimizer.get_config()["learning_rate"]["config"]
     assert rate["peak_learning_rate"] == pytest.approx(5e-5) and rate["warmup_steps"] == 2
-    assert history == [{"own": 0.5}, {"own": 0.25}]
+    assert history == [{"own": 2.0}, {"own": 1.0}]
+    assert json.loads((tmp_path / "test_scores.json").read_text()) == {"own": 0.125}
 
 
 def labeler(letters, make_backbone):
@@ -157,19 +168,6 @@ def test_mistakes_are_reported_before_training(tmp_path, letters, make_backbone,
     ):
         refused(message, run, **{"output": tmp_path / "run", **options})
     assert not list(tmp_path.iterdir())
-
-
-def test_a_reranker_of_triplets_has_scores_of_the_users_own(tmp_path, backbone, letters):
-    reader = keras_bert.BertRerankerPreprocessor(letters, sequence_length=12)
-    model = keras_bert.BertReranker(backbone, preprocessor=reader)
-    data = (["a", "b"], ["a c", "b d"], ["e", "f"]), [0.5, 1.0]  # margins
-    settings = {"loss": MarginMeanSquaredError(), "select": "own", "epochs": 1}
-    own = lambda answers, x, y: {"own": answers[1]["score"][0]}  # noqa: E731
-    _, [scores] = run(tmp_path, model, data, data, scores=own, **settings)
-    lines = (tmp_path / "dev_answers.jsonl").read_text().splitlines()
-    answers = [json.loads(line)["score"] for line in lines]
-    assert [len(answer) for answer in answers] == [2, 2]
-    assert answers[1][0] == pytest.approx(scores["own"])
 
 
 def test_the_classes_and_their_examples_are_shown(tmp_path, capsys, refused):

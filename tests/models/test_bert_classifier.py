@@ -21,11 +21,6 @@ def model(backbone, reader):
     return BertClassifier(backbone, num_classes=3, preprocessor=reader)
 
 
-@pytest.fixture
-def bare(backbone):
-    return BertClassifier(backbone, num_classes=3)
-
-
 def test_several_tpus_predict_every_text(assert_close, model, monkeypatch):
     model.run_eagerly = True
     expected = model.predict(TEXTS[:5], batch_size=2, verbose=0)
@@ -64,13 +59,13 @@ def test_calls_of_any_size_trace_nothing_again(model, tensorflow):
     assert model.predict_function.__wrapped__.experimental_get_tracing_count() == 1
 
 
-def test_steps_that_executions_do_not_divide_are_refused(bare, inputs, refused):
-    bare.compile(**bare.default_compile_args(), steps_per_execution=2)
+def test_steps_that_executions_do_not_divide_are_refused(model, inputs, refused):
+    model.compile(**model.default_compile_args(), steps_per_execution=2)
     data = inputs, np.zeros(8, "int32")
     for name in ("steps_per_epoch", "validation_steps"):
-        refused(f"{name}.*=3 is not a multiple of.*=2", bare.fit, *data, **{name: 3})
-    refused("steps.*=3 is not a multiple of", bare.evaluate, *data, steps=3)
-    refused("steps.*=3 is not a multiple of", bare.predict, inputs, steps=3)
+        refused(f"{name}.*=3 is not a multiple of.*=2", model.fit, *data, **{name: 3})
+    refused("steps.*=3 is not a multiple of", model.evaluate, *data, steps=3)
+    refused("steps.*=3 is not a multiple of", model.predict, inputs, steps=3)
 
 
 def test_arguments_that_do_not_fit_are_named(make_backbone, backbone, preprocessor, refused):

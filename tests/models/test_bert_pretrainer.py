@@ -1,4 +1,4 @@
-"""Masked LM and next sentences."""
+"""Masked LM and next sentences, and words for [MASK]."""
 
 import functools
 import warnings
@@ -6,10 +6,11 @@ import warnings
 import keras
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
-from keras_bert import BertPretrainer
+from keras_bert import BertPreprocessor, BertPretrainer
 from keras_bert.losses import LogitCrossentropy
+from keras_bert.preprocessing.whole_texts import masked_inputs
 
 
 def cross_entropy(logits, labels):
@@ -51,21 +52,23 @@ def test_the_loss_on_jax_is_that_of_keras():
     import jax
 
     rng = np.random.default_rng(1)
-    labels, weights = rng.integers(0, 50, (3, 4)), rng.integers(0, 2, (3, 4)).astype("float32")
+    labels, weights = rng.integers(0, 50, (3, 4)), np.float32(rng.integers(0, 2, (3, 4)))
     of_keras = keras.losses.SparseCategoricalCrossentropy(
         from_logits=True, reduction="mean_with_sample_weight"
     )
+
+    def value_and_gradient(loss, logits):
+        value, gradient = jax.value_and_grad(loss, argnums=1)(labels, logits, weights)
+        return value, np.float32(gradient)
+
     for dtype in ("float32", "bfloat16"):
         logits = jax.numpy.asarray(rng.normal(0, 20, (3, 4, 50)), dtype)
-        (loss, gradient), (expected, their_gradient) = (
-            jax.value_and_grad(lambda x, each=each: each(labels, x, sample_weight=weights))(logits)
-            for each in (LogitCrossentropy(), of_keras)
-        )
-        np.testing.assert_allclose(loss, expected, rtol=1e-6)
+        value, gradient = value_and_gradient(LogitCrossentropy(), logits)
+        expected, of_theirs = value_and_gradient(of_keras, logits)
+        np.testing.assert_allclose(value, expected, rtol=1e-6)
         # Logits are up to 100, in float32.
         resolution = max(1e-5, float(jax.numpy.finfo(dtype).eps))
-        gradient, their_gradient = np.float32(gradient), np.float32(their_gradient)
-        np.testing.assert_allclose(gradient, their_gradient, rtol=resolution, atol=1e-9)
+        np.testing.assert_allclose(gradient, of_theirs, rtol=resolution, atol=1e-9)
 
 
 def test_slots_count_once_in_batches_of_any_size_and_width(model, pretraining_batch, assert_close):
@@ -98,3 +101,25 @@ def test_masked_lm_alone(make_backbone, eager, pretraining_batch):
         history = model.fit(x, y, sample_weight=weights, batch_size=8).history
     assert all(map(np.array_equal, pooler, model.backbone.pooler.get_weights()))
     assert set(history) == {"loss", "masked_lm_accuracy"}
+
+
+def test_masks_are_filled_with_the_tokens_of_the_largest_logits(
+    make_backbone, letters, varied, eager, assert_close, refused
+):
+    reader, tokens = BertPreprocessor(letters, sequence_length=12), letters.get_vocabulary()
+    spare = make_backbone(vocabulary_size=len(tokens) + 2)  # rows that are no words
+    model = eager(varied(BertPretrainer(spare, False, reader)))
+    texts = ["a [MASK] c", "[MASK] b [MASK] d e", "[MASK]"]
+    answers = model.fill_mask(texts, top_k=3, batch_size=2)
+    assert [len(answer) for answer in answers] == [1, 2, 1]
+    for text, answer in zip(texts, answers, strict=True):
+        inputs, _ = masked_inputs([text], reader)
+        [logits] = model.predict_on_batch(inputs)["masked_lm"][..., : len(tokens)]
+        for words, likely in zip(answer, softmax(logits, axis=-1), strict=False):
+            best = np.argsort(-likely)[:3]
+            assert [word["token"] for word in words] == [tokens[i] for i in best]
+            assert_close([word["score"] for word in words], likely[best])
+    [words] = model.fill_mask("a [MASK] c", top_k=99)
+    assert [word["token"] for word in words][:3] == [word["token"] for word in answers[0][0]]
+    assert {word["token"] for word in words} == set(tokens)
+    refused("Text needs a preprocessor", BertPretrainer(spare).fill_mask, texts)

@@ -19,24 +19,23 @@ def named(letters):
 
 
 @pytest.fixture
-def model(backbone, named, eager):
-    return eager(BertTokenClassifier(backbone, 5, named))
+def model(backbone, named, eager, varied):
+    """A classifier that no step changes."""
+    model = varied(BertTokenClassifier(backbone, 5, named))
+    return eager(model, optimizer=keras.optimizers.SGD(0.0))
 
 
 def tags_of(answers):
     return [answer["label"] for answer in answers]
 
 
-def test_labels_without_a_weight_count_nowhere_and_others_are_classes(
-    backbone, eager, inputs, refused
-):
-    model = eager(BertTokenClassifier(backbone, 5))
+def test_labels_without_a_weight_count_nowhere_and_others_are_classes(model, inputs, refused):
     weights = np.float32(inputs["padding_mask"] * (np.arange(12) % 2))  # of every other token
     labels = inputs["token_ids"] % 5
-    found = model.evaluate(inputs, labels, sample_weight=weights, verbose=0, return_dict=True)
+    found = model.evaluate(inputs, labels, sample_weight=weights, return_dict=True)
     changed = np.where(weights > 0, labels, 0)
     model.compile("sgd", metrics=["accuracy"], run_eagerly=True)
-    halves = model.evaluate(inputs, changed, sample_weight=weights / 2, verbose=0, return_dict=True)
+    halves = model.evaluate(inputs, changed, sample_weight=weights / 2, return_dict=True)
     assert halves == pytest.approx(found, rel=1e-5)
     for wrong in (np.where(weights > 0, labels, -100), labels + 1):
         message = "Labels must be in 0 to 4.*sample_weight of 0"
@@ -45,12 +44,11 @@ def test_labels_without_a_weight_count_nowhere_and_others_are_classes(
 
 
 def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):
-    model.fit([["a", "b", "c", "d", "e"]], [["O", "O", "B-X", "I-X", "O"]], verbose=0)
+    model.fit([["a", "b", "c", "d", "e"]], [["O", "O", "B-X", "I-X", "O"]])
     assert int(model.optimizer.iterations) == 1
 
 
-def test_sentences_of_a_document_are_answered_as_one_text(model, varied):
-    varied(model)
+def test_sentences_of_a_document_are_answered_as_one_text(model):
     [as_one] = tags_of(model.answer([["a", "b", "c", "d", "e"]]))
     answers = tags_of(model.answer(IN_ONE_DOCUMENT))
     assert [tag for tags in answers for tag in tags] == as_one
@@ -59,10 +57,9 @@ def test_sentences_of_a_document_are_answered_as_one_text(model, varied):
     assert apart == tags_of(model.answer(SENTENCES)) != answers
 
 
-def test_a_validation_split_keeps_the_documents(model, eager, varied):
-    eager(varied(model), optimizer=keras.optimizers.SGD(0.0))  # keeps the weights
+def test_a_validation_split_keeps_the_documents(model):
     held_out = {"words": SENTENCES[1:], "documents": [0, 0]}
-    losses = [model.evaluate(x, TAGS[1:], verbose=0)[0] for x in (held_out, SENTENCES[1:])]
-    history = model.fit(IN_ONE_DOCUMENT, TAGS, validation_split=0.4, verbose=0).history
+    losses = [model.evaluate(x, TAGS[1:])[0] for x in (held_out, SENTENCES[1:])]
+    history = model.fit(IN_ONE_DOCUMENT, TAGS, validation_split=0.4).history
     assert history["val_loss"] == [pytest.approx(losses[0], rel=1e-5)]
     assert abs(losses[0] - losses[1]) > 1e-3  # the context counts

@@ -28,7 +28,9 @@ def named(letters):
 
 @pytest.fixture
 def model(backbone, named, eager):
-    return eager(BertClassifier(backbone, 3, named, dropout=0.0))
+    """A classifier that no step changes."""
+    model = BertClassifier(backbone, 3, named, dropout=0.0)
+    return eager(model, optimizer=keras.optimizers.SGD(0.0))
 
 
 @pytest.fixture
@@ -75,29 +77,24 @@ def test_one_hot_labels_are_for_losses_that_take_them(model, bare, inputs, refus
 def test_class_weights_weigh_the_loss_of_each_class_in_every_form(model, eager, randomized, tf):
     logits = randomized(model).predict(TEXTS)
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(8), LABELS]
-    names, own, one_hot = np.array(NAMES)[LABELS], np.arange(8.0), np.eye(3)[LABELS]
-    batches = model.batches(TEXTS, names, own, batching=Batching(8, shuffle=False))
-    dataset = tf.data.Dataset.from_tensors((dict(model.preprocessor(TEXTS)), one_hot, own))
-    of_one_hot = keras.losses.CategoricalCrossentropy(from_logits=True)
-    some, of_each = {"low": 3.0, "high": 0.25}, [3.0, 1.0, 0.25]  # Keras fails on a class left out
-    for data, class_weight, by_class, weights, loss in (
-        ((TEXTS, names), some, of_each, 1.0, None),
-        ((TEXTS, LABELS), "balanced", 8 / (3 * np.array([3, 3, 2])), 1.0, None),
-        ((TEXTS, LABELS, own), {"low": 3.0, 2: 0.25}, of_each, own, None),
-        ((TEXTS, names, own[:, None]), some, of_each, own, None),
-        ((batches,), some, of_each, own, None),
-        ((dataset,), some, of_each, own, of_one_hot),
-    ):
-        x, y, sample_weight = (*data, None, None)[:3]
-        eager(model, optimizer=keras.optimizers.SGD(0.0), loss=loss)
-        weighted = {"sample_weight": sample_weight, "class_weight": class_weight}
-        [found] = model.fit(x, y, batch_size=None if y is None else 8, **weighted).history["loss"]
-        expected = (losses * np.array(by_class)[LABELS] * weights).mean()
+    names, own = np.array(NAMES)[LABELS], np.arange(8.0)
+
+    def check(by_class, weights, *data, **options):
+        [found] = model.fit(*data, **options).history["loss"]
+        expected = (losses * by_class[LABELS] * weights).mean()
         assert found == pytest.approx(expected, rel=1e-5)
 
+    check(8 / (3 * np.array([3, 3, 2])), 1.0, TEXTS, names, class_weight="balanced")
+    by_class, given = np.array([3.0, 1.0, 0.25]), {"class_weight": {"low": 3.0, 2: 0.25}}
+    check(by_class, 1.0, TEXTS, LABELS, **given)
+    check(by_class, own, TEXTS, names, sample_weight=own[:, None], **given)
+    check(by_class, own, model.batches(TEXTS, names, own, batching=Batching(8)), **given)
+    batch = dict(model.preprocessor(TEXTS)), np.eye(3)[LABELS], own
+    eager(model, loss=keras.losses.CategoricalCrossentropy(from_logits=True), optimizer="sgd")
+    check(by_class, own, tf.data.Dataset.from_tensors(batch), **given)
 
-def test_class_weights_are_of_the_training_part_alone(model, eager, inputs):
-    eager(model, optimizer=keras.optimizers.SGD(0.0))
+
+def test_class_weights_are_of_the_training_part_alone(model, inputs):
     names = np.array(NAMES)[LABELS]
     fit = functools.partial(model.fit, class_weight="balanced")
     last = take(inputs, slice(5, 8)), names[5:]

@@ -1,5 +1,3 @@
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -108,9 +106,8 @@ def test_steps_that_overflow_in_float16_count_when_it_resumes(tmp_path):
 
 
 def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_epoch, refused):
-    best = (one_epoch / "best.keras").read_bytes()
-    files = sorted(path.name for path in (one_epoch / "checkpoints").iterdir())
-    model = make_model()
+    def files():
+        return {path: path.read_bytes() for path in one_epoch.rglob("*") if path.is_file()}
 
     def diverges(at):
         def on_train_batch_end(batch, logs):
@@ -119,8 +116,7 @@ def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_ep
 
         return keras.callbacks.LambdaCallback(on_train_batch_end=on_train_batch_end)
 
+    before, model = files(), make_model()
     for at, message in ((4, "became nan at step 5.*of step 3"), (6, "kernel has.*after step 6")):
         refused(message, run, one_epoch, 0.9, model=model, callbacks=[diverges(at)])
-    assert (one_epoch / "best.keras").read_bytes() == best
-    assert sorted(path.name for path in (one_epoch / "checkpoints").iterdir()) == files
-    assert [s["f1"] for s in json.loads((one_epoch / "scores.json").read_text())] == [0.5]
+    assert files() == before

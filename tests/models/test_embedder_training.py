@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from keras_bert import Batching, BertEmbedder
 from keras_bert.losses import CoSENT, EmbeddingLoss, InBatchNegatives
@@ -19,21 +20,17 @@ def model(make_backbone, varied, preprocessor):
     return varied(BertEmbedder(make_backbone(), preprocessor=preprocessor))
 
 
-def unit(vectors):
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-
-
 def by_hand(numbers, vectors, scale=20.0):
     """The loss of in-batch negatives, anchor by anchor, in float64."""
-    vectors, losses = unit(vectors.astype("float64")), []
+    vectors, losses = vectors.astype("float64"), []
+    vectors /= np.linalg.norm(vectors, axis=-1, keepdims=True)
     for i, (anchor, positive, *_) in enumerate(numbers):
         scores = []
         for (j, place), candidate in np.ndenumerate(numbers[:, 1:]):
             is_equal = candidate in (anchor, positive) or (place == 0 and numbers[j, 0] == anchor)
             if (i, 0) == (j, place) or not is_equal:
                 scores.append(scale * vectors[i, 0] @ vectors[j, place + 1])
-        own = scale * vectors[i, 0] @ vectors[i, 1]
-        losses.append(np.log(np.sum(np.exp(np.array(scores) - own))))
+        losses.append(logsumexp(scores) - scale * vectors[i, 0] @ vectors[i, 1])
     return np.mean(losses)
 
 

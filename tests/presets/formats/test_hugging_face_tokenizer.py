@@ -102,11 +102,11 @@ def test_special_tokens_may_have_other_names(read, words):
 
 def test_added_tokens_keep_their_ids_and_stay_whole(read, words):
     files = {"vocab.txt": lines(words[:27]), "added_tokens.json": {"<user>": 27}}
-    decoder = {"28": {"content": "<url>", "normalized": True}}
+    decoder = {"28": {"content": "<url>", "normalized": True}, "29": {"content": "<num>"}}
     settings = {"added_tokens_decoder": decoder, "do_lower_case": True}
     vocabulary, arguments = read(files, settings)
-    assert vocabulary[27:] == ["<user>", "<url>"]
-    assert arguments["added_tokens"] == {"<user>": False, "<url>": True}
+    assert vocabulary[27:] == ["<user>", "<url>", "<num>"]
+    assert arguments["added_tokens"] == {"<user>": False, "<url>": True, "<num>": False}
 
 
 def test_other_tokens_than_bert_s_are_those_of_tokenizer_json(read, words):

@@ -153,6 +153,7 @@ def test_texts_are_compared_as_the_folder_says(
         for each in saved(theirs):
             each.run_eagerly = True
             assert_close(each.similarity(texts, vectors), expected, name=name)
+            assert_close(each.similarity(vectors[0], texts), expected[:1], name=name)
             assert_close(each.similarity_pairwise(texts, texts[::-1]), pairs, name=name)
             indices, found = each.search(texts, texts, 2)
             np.testing.assert_array_equal(indices, order)

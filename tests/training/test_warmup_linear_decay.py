@@ -1,6 +1,5 @@
 import keras
 import numpy as np
-import pytest
 
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
@@ -9,22 +8,21 @@ def rates(schedule, steps):
     return [float(schedule(step)) for step in steps]
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        # Google's form drops at the end of the warm-up; the continuous one starts above 0.
-        (
-            (1.0, 10, 100),
-            {0: 0, 1: 0.1, 9: 0.9, 10: 0.9, 11: 0.89, 50: 0.5, 99: 0.01, 100: 0, 101: 0},
-        ),
-        ((1.0, 10, 100, True), {0: 0.1, 1: 0.2, 9: 1, 10: 1, 55: 0.5, 99: 1 / 90, 100: 0, 999: 0}),
-        ((1.0, 10, 100, True, 0.1), {0: 0.1, 9: 1, 10: 1, 55: 0.55, 100: 0.1, 101: 0.1}),
-        ((1.0, 1.5, 6.0, True, 0.02), {0: 2 / 3, 0.4: 0.933333, 1.5: 1, 6: 0.02}),  # in seconds
-        *(((2.0, 0, 4, form), {0: 2, 1: 1.5, 2: 1, 3: 0.5, 4: 0}) for form in (False, True)),
-    ],
-)
-def test_the_rate_rises_to_the_peak_and_falls_to_0(assert_close, settings, expected):
-    assert_close(rates(WarmupLinearDecay(*settings), expected), [*expected.values()])
+RATES = [
+    # Google's form drops at the end of the warm-up; the continuous one starts above 0.
+    ((1.0, 10, 100), {0: 0, 1: 0.1, 9: 0.9, 10: 0.9, 11: 0.89, 50: 0.5, 99: 0.01, 100: 0, 101: 0}),
+    ((1.0, 10, 100, True), {0: 0.1, 1: 0.2, 9: 1, 10: 1, 55: 0.5, 99: 1 / 90, 100: 0, 999: 0}),
+    ((1.0, 10, 100, True, 0.1), {0: 0.1, 9: 1, 10: 1, 55: 0.55, 100: 0.1, 101: 0.1}),
+    ((1.0, 1.5, 6.0, True, 0.02), {0: 2 / 3, 0.4: 0.933333, 1.5: 1, 6: 0.02}),  # in seconds
+    ((2.0, 0, 4), {0: 2, 1: 1.5, 2: 1, 3: 0.5, 4: 0}),
+    ((2.0, 0, 4, True), {0: 2, 1: 1.5, 2: 1, 3: 0.5, 4: 0}),
+]
+
+
+def test_the_rate_rises_to_the_peak_and_falls_to_0(assert_close):
+    for settings, expected in RATES:
+        schedule = WarmupLinearDecay(*settings)
+        assert_close(rates(schedule, expected), [*expected.values()], name=settings)
 
 
 def test_the_papers_million_steps_are_told_apart():
@@ -32,11 +30,12 @@ def test_the_papers_million_steps_are_told_apart():
     np.testing.assert_allclose(actual, [2e-10, 1e-10], rtol=0.05)
 
 
-@pytest.mark.parametrize("continuous", [False, True])
-def test_config_round_trip(continuous):
-    schedule = WarmupLinearDecay(3e-5, 7, 70, continuous=continuous, final_fraction=0.02)
-    copy = keras.optimizers.schedules.deserialize(keras.optimizers.schedules.serialize(schedule))
-    assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
+def test_config_round_trip():
+    for continuous in (False, True):
+        schedule = WarmupLinearDecay(3e-5, 7, 70, continuous=continuous, final_fraction=0.02)
+        config = keras.optimizers.schedules.serialize(schedule)
+        copy = keras.optimizers.schedules.deserialize(config)
+        assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
 
 
 def test_a_warm_up_that_does_not_end_in_time_and_a_last_rate_above_the_peak_are_refused(refused):

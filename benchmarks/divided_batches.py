@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-SCRIPT = Path(__file__).parents[1] / "tests" / "training" / "equivalence.py"
+SCRIPT = Path(__file__).with_name("_divided_batches.py")
 TASKS = {
     "pretrainer": {"task": "pretrainer"},
     "classifier": {"task": "classifier"},

@@ -41,7 +41,7 @@ THEIR_LAYERS = {
     "next_sentence": ["cls.seq_relationship"],
 }
 THEIR_KINDS = {"kernel": "weight", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
-LONGEST = ("test_equivalence", "test_backends", "test_replicas", "test_jax_loop")
+LONGEST = ("test_pairs", "test_backends", "test_replicas", "test_jax_loop")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -71,7 +71,7 @@ history = model.fit(
 # raises an error if processes get different data; the recipes, if they get different settings. The
 # first process writes checkpoints, presets and logs; all processes read them, so `--output` must be
 # a folder that all of them can access. The results equal a single process's, as tested with two
-# local processes (`pytest tests/training/test_equivalence.py tests/training/test_jax_processes.py
+# local processes (`pytest tests/pairs tests/training/test_jax_processes.py
 # tests/recipes/test_many_processes.py`). `train_bilstm_tagger.py` runs on one device, because its
 # BiLSTM is a plain Keras model.
 #

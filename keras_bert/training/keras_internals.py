@@ -50,7 +50,7 @@ class TrainerHooks:
     | `_maybe_symbolic_build` | `batch_spec` | the same on TensorFlow; several workers crash |
     | `_resolve_auto_jit_compile` | `compiles_by_default` | no XLA under a strategy |
 
-    If Keras renames one, the tests of equivalence, of exact resumption and of XLA fail.
+    If Keras renames one, the tests of pairs, of exact resumption and of XLA fail.
     """
 
     def batch_spec(self, iterator: Any) -> Any:

@@ -1,6 +1,7 @@
 """Runs a covering array: every pair of levels of all factors on each backend, or its refusal.
 
     python -m tests.pairs --seed 1 --backends tensorflow jax torch
+    python -m tests.pairs --backends tensorflow --levels devices=two task=tags --first 3 --eagerly
 
 Results are lines of JSON in build/pairs. Rerun to resume; `--again` repeats what failed.
 """
@@ -16,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from tests.pairs.covering import Covering, all_pairs, matches, pairs_of
+from tests.pairs.covering import Covering, matches, pairs_of
 from tests.pairs.factors import PLAIN, factors_of
 from tests.pairs.refused import REFUSED, forbidden
 from tests.pairs.worker import outcome, prepare
@@ -41,18 +42,22 @@ LONGEST, MOST = 600, 50  # seconds of a run on a busy machine, and runs of a pro
 class Worker:
     """A process that runs what it is given; it is replaced if it dies or takes too long."""
 
-    def __init__(self):
-        self.pool = ProcessPoolExecutor(
-            1, multiprocessing.get_context("spawn"), prepare, max_tasks_per_child=MOST
-        )
+    def __init__(self, eagerly):
+        self.eagerly = eagerly
+        self.start()
+
+    def start(self):
+        context = multiprocessing.get_context("spawn")
+        options = {"initargs": (self.eagerly,), "max_tasks_per_child": MOST}
+        self.pool = ProcessPoolExecutor(1, context, prepare, **options)
 
     def outcome(self, task):
         try:
             return self.pool.submit(outcome, task).result(LONGEST)
         except (BrokenProcessPool, TimeoutError) as error:
             self.stop()
-            self.__init__()
-            return {"status": "failed", "error": repr(error), "where": [], "seconds": LONGEST}
+            self.start()
+            return {"status": "failed", "error": repr(error), "seconds": LONGEST}
 
     def stop(self):
         for process in (self.pool._processes or {}).values():
@@ -68,22 +73,21 @@ def refusal_tasks(backend, factors, covering):
         names = list(refusal.levels)
         for levels in itertools.product(*refusal.levels.values()):
             part = dict(zip(names, levels, strict=True))
-            if not all(level in factors[name] for name, level in part.items()):
+            if any(level not in factors[name] for name, level in part.items()):
                 continue
             allowed = [r for r in covering.forbidden if not matches(part, r)]
             run = Covering(factors, allowed, 1).complete(
-                part, lambda run, name, level: level == PLAIN[name]
+                part, lambda run, name, level: level == PLAIN.get(name)
             )
             if run is not None:
                 yield {"run": run, "match": refusal.message}
 
 
-def tasks_of(backend, seed, results=()):
+def tasks_of(backend, factors, seed, results=()):
     """All runs of a backend, and the pairs that neither a run nor a refusal can meet.
 
     Runs that went well before the list of refusals changed still count.
     """
-    factors = factors_of(backend)
     covering = Covering(factors, forbidden(backend), seed)
     runs = [
         {"run": entry["run"]}
@@ -92,33 +96,23 @@ def tasks_of(backend, seed, results=()):
     ]
     covering.left -= set().union(*(pairs_of(task["run"]) for task in runs))
     runs += [{"run": run} for run in covering]
-    refused = refusal_tasks(backend, factors, covering)
-    mixed = itertools.chain.from_iterable(itertools.zip_longest(runs, refused))  # for a slice
-    return [task for task in mixed if task is not None], covering.impossible
+    return [*runs, *refusal_tasks(backend, factors, covering)], covering.impossible
 
 
 def key_of(backend, task):
     return json.dumps([backend, task["run"], task.get("match")], sort_keys=True)
 
 
-def report(backend, tasks, results, impossible):
-    """Prints what is covered; returns the number of failures."""
-    factors = factors_of(backend)
-    everything = all_pairs(factors)
-    listed = {p for p in everything if any(matches(dict(p), r) for r in forbidden(backend))}
-    done = [task for task in tasks if key_of(backend, task) in results]
-    runs = [t["run"] for t in done if "match" not in t]
-    met = set().union(*map(pairs_of, runs)) if runs else set()
-    failures = [t for t in done if results[key_of(backend, t)]["status"] == "failed"]
+def report(backend, number, results, impossible):
+    """Prints what came of the runs; returns the number of failures."""
+    failures = [result for result in results if result["status"] == "failed"]
     print(
-        f"{backend}: pairs covered {len(met | listed)} of {len(everything)}, run {len(runs)}, "
-        f"refused {len(done) - len(runs)} ({len(listed)} pairs listed), failed {len(failures)}, "
+        f"{backend}: run {len(results)} of {number}, failed {len(failures)}, "
         f"neither run nor listed {len(impossible)}",
         flush=True,
     )
-    counts = collections.Counter(results[key_of(backend, t)]["error"][:150] for t in failures)
-    for error, number in counts.most_common(40):
-        print(f"  {number} x {error}")
+    for error, times in collections.Counter(r["error"][:150] for r in failures).most_common(40):
+        print(f"  {times} x {error}")
     for pair in sorted(impossible, key=str):
         print("  in no list:", pair)
     return len(failures) + len(impossible)
@@ -128,42 +122,43 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--backends", nargs="+", default=BACKENDS, choices=BACKENDS)
+    parser.add_argument("--levels", nargs="+", default=[], help="only these levels of some factors")
     parser.add_argument("--first", type=int, help="run only so many of each backend")
+    parser.add_argument("--eagerly", action="store_true", help="trace nothing, on TensorFlow")
     parser.add_argument("--again", action="store_true", help="repeat what failed")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "pairs")
     arguments = parser.parse_args()
-    folder = arguments.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    levels = collections.defaultdict(tuple)
+    for name, level in (text.split("=") for text in arguments.levels):
+        levels[name] += (level,)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     bad = 0
     for backend in arguments.backends:
-        path = folder / f"{arguments.seed}-{backend}.jsonl"
-        results = {}
-        if path.exists():
-            for line in path.read_text().splitlines():
-                entry = json.loads(line)
-                results[entry["key"]] = entry
+        factors = {**factors_of(backend), **levels}
+        path = arguments.folder / f"{arguments.seed}-{backend}.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        results = {entry["key"]: entry for entry in map(json.loads, lines)}
         if arguments.again:
             results = {k: v for k, v in results.items() if v["status"] == "ok"}
-        tasks, impossible = tasks_of(backend, arguments.seed, results.values())
+        tasks, impossible = tasks_of(backend, factors, arguments.seed, results.values())
+        if levels:  # of which some pairs have none that goes with them
+            impossible = set()
         os.environ.update(ENVIRONMENT, KERAS_BACKEND=backend)
-        worker = Worker()
+        worker = Worker(arguments.eagerly)
+        done = []
         try:
-            for number, task in enumerate(tasks[: arguments.first], start=1):
+            for task in tasks[: arguments.first]:
                 key = key_of(backend, task)
-                if key in results:
-                    continue
-                result = {"key": key, **task, **worker.outcome(task)}
-                results[key] = result
-                with open(path, "a") as file:
-                    file.write(json.dumps(result) + "\n")
-                if result["status"] == "failed" or number % 20 == 0:
-                    said = result.get("error", "ok")[:200]
-                    print(
-                        f"{backend} {number}/{len(tasks)} {result['seconds']} s: {said}", flush=True
-                    )
+                if key not in results:
+                    results[key] = {"key": key, **task, **worker.outcome(task)}
+                    with open(path, "a") as file:
+                        file.write(json.dumps(results[key]) + "\n")
+                done.append(results[key])
+                if done[-1]["status"] == "failed" or len(done) % 20 == 0:
+                    print(backend, len(done), done[-1].get("error", "ok")[:200], flush=True)
         finally:
             worker.stop()
-        bad += report(backend, tasks, results, impossible)
+        bad += report(backend, len(tasks), done, impossible)
     sys.exit(1 if bad else 0)
 
 

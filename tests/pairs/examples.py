@@ -10,7 +10,8 @@ import numpy as np
 import keras_bert
 from keras_bert import Batching
 
-LENGTH, NUMBER, ROWS = 16, 8, 4  # of a sequence, of examples, of a batch
+# Of a sequence, of examples, of a batch: the last batch has fewer rows than parts and devices.
+LENGTH, NUMBER, ROWS = 16, 10, 4
 LETTERS = "abcdefghijklmnopqrstuvwxy"
 NAMES = {"binary": ["no", "yes"], "labels": ["x", "y", "z"], "tags": ["O", "B-X", "I-X"]}
 NAMES["regression of several"] = ["valence", "arousal"]
@@ -28,62 +29,60 @@ def examples(task, labels, number=NUMBER, seed=1):
     """Returns `(x, y)` of a task in lists; several texts of an example are a tuple of lists."""
     generator = np.random.default_rng(seed + 100)
     one, other, third = (texts(number, 12, seed + i) for i in (10, 20, 30))
-    classes = np.arange(number) % len(NAMES.get(task, "abc"))
-    if task == "embedder of labels":  # of which each part has two
-        classes = np.arange(number) // 2 % 3
-    if task == "labels":
-        hot = generator.integers(0, 2, (number, 3))
-        return one, [[n for n, h in zip("xyz", row, strict=True) if h] for row in hot] if (
-            labels == "names"
-        ) else hot.tolist()
-    if task == "tags":
-        words = [text.split() for text in one]
-        numbers = [generator.integers(0, 3, len(w)).tolist() for w in words]
-        numbers = [
-            [1 if t == 2 and (i == 0 or not r[i - 1]) else t for i, t in enumerate(r)]
-            for r in numbers
-        ]
-        names = [[NAMES["tags"][t] for t in row] for row in numbers]
-        hot = [np.eye(3)[row].tolist() for row in numbers]
-        return words, {"names": names, "numbers": numbers, "one-hot": hot}[labels]
     if task == "spans":
-        questions = []
-        for i, context in enumerate(texts(number, 30, seed + 40)):
-            start = 2 * int(generator.integers(0, (len(context) + 1) // 2))
-            answer = {"text": context[start], "answer_start": start}
-            questions.append(
-                {"id": str(i), "question": one[i][:3], "context": context, "answers": [answer]}
-            )
-        return questions, None
+        return questions(one, texts(number, 30, seed + 40), generator), None
     if task == "choices":
         return [
-            {
-                "context": one[i][:9],
-                "choices": [other[i], third[i], "b"][: 2 + i % 2],
-                "label": i % 2,
-            }
-            for i in range(number)
+            {"context": a[:9], "choices": [b, c, "b"][: 2 + i % 2], "label": i % 2}
+            for i, (a, b, c) in enumerate(zip(one, other, third, strict=True))
         ], None
-    if task == "embedder of pairs":
-        return (one, other), None
-    if task == "embedder of triplets":
-        return (one, other, third), None
+    features = generator.normal(5, 2, (number, 2)).astype("float32")
+    x = {
+        "tags": [text.split() for text in one],
+        "windows": texts(number, 30, seed + 50),
+        "features": {"text": one, "features": features},
+        **dict.fromkeys(("embedder of triplets", "reranker of triplets"), (one, other, third)),
+        **dict.fromkeys(("pairs", "embedder of pairs"), (one, other)),
+        **dict.fromkeys(("embedder of scores", "reranker"), (one, other)),
+    }.get(task, one)
+    if labels == "in the examples":
+        return x, None
     if task == "regression of several":
-        return one, generator.uniform(0, 1, (number, 2)).round(3).tolist()
+        return x, generator.uniform(0, 1, (number, 2)).round(3).tolist()
     if task in ("regression", "embedder of scores", "reranker", "reranker of triplets"):
-        scores = generator.uniform(0, 1, number).round(3).tolist()
-        x = {"regression": one, "reranker of triplets": (one, other, third)}
-        return x.get(task, (one, other)), scores
-    if task == "windows":
-        x = texts(number, 30, seed + 50)
-    else:
-        x = (one, other) if task == "pairs" else one
-    if task == "features":
-        x = {"text": one, "features": generator.normal(5, 2, (number, 2)).astype("float32")}
+        return x, generator.uniform(0, 1, number).round(3).tolist()
     names = NAMES.get(task, ["low", "mid", "high"])
-    if labels == "names":
-        return x, [names[c] for c in classes]
-    return x, (np.eye(len(names))[classes] if labels == "one-hot" else classes).tolist()
+    number_of = np.arange(len(names))
+    form = {"names": np.array(names), "one-hot": np.eye(len(names))}.get(labels, number_of)
+    if task == "labels":
+        hot = generator.integers(0, 2, (number, 3)).tolist()
+        if labels == "one-hot":
+            return x, hot
+        return x, [[n for n, is_one in zip(names, row, strict=True) if is_one] for row in hot]
+    if task == "tags":
+        numbers = [tags(len(words), generator) for words in x]
+        return x, [form[row].tolist() for row in numbers]
+    classes = np.arange(number)
+    if task == "embedder of labels":  # of which each part has two
+        classes = classes // 2
+    return x, form[classes % len(names)].tolist()
+
+
+def tags(number, generator):
+    """Numbers of tags, where what is inside a span follows another of it."""
+    row = generator.integers(0, 3, number).tolist()
+    return [1 if t == 2 and (i == 0 or not row[i - 1]) else t for i, t in enumerate(row)]
+
+
+def questions(texts, contexts, generator):
+    """Questions whose answers are letters of their contexts."""
+    found = []
+    for i, (text, context) in enumerate(zip(texts, contexts, strict=True)):
+        start = 2 * int(generator.integers(0, (len(context) + 1) // 2))
+        answers = [{"text": context[start], "answer_start": start}]
+        question = {"id": str(i), "question": text[:3], "context": context, "answers": answers}
+        found.append(question)
+    return found
 
 
 def pretraining_arrays(number=NUMBER, seed=1):
@@ -122,7 +121,7 @@ def corpus():
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
 
 
-def corpus_batches(run, next_sentence, seed=1):
+def corpus_batches(run, next_sentence, seed=1, epochs=1):
     """The batches of a corpus."""
     return keras_bert.pretraining_dataset(
         corpus(),
@@ -130,7 +129,7 @@ def corpus_batches(run, next_sentence, seed=1):
         sequence_length=LENGTH,
         packed=run["task"] == "pretrainer on a packed corpus",
         next_sentence=next_sentence,
-        epochs=1,
+        epochs=epochs,
         seed=seed,
     )
 
@@ -159,24 +158,29 @@ class Iterable:
         return iter(self.rows)
 
 
-def batching_of(run, **others):
+def batching_of(run, rows=ROWS):
     """The `Batching` of a run."""
     settings = {
-        "fixed": {"batch_size": ROWS, "pad_to": "full"},
-        "tokens": {"bucket_lengths": (LENGTH,), "tokens_per_batch": ROWS * LENGTH},
+        "fixed": {"batch_size": rows, "pad_to": "full"},
+        "tokens": {"bucket_lengths": (LENGTH,), "tokens_per_batch": rows * LENGTH},
     }[run["batching"]]
-    return Batching(**{"shuffle": False, "seed": 1, **settings, **others})
+    return Batching(shuffle=False, seed=1, **settings)
+
+
+def columns(function, values):
+    """Applies a function to each column of examples: a list or an array."""
+    if values is None:
+        return None
+    if isinstance(values, tuple):
+        return tuple(columns(function, column) for column in values)
+    if isinstance(values, dict):
+        return {name: columns(function, column) for name, column in values.items()}
+    return function(values)
 
 
 def sliced(values, part):
     """A part of lists, or of dicts and tuples of them."""
-    if isinstance(values, dict):
-        return {name: sliced(v, part) for name, v in values.items()}
-    return (
-        tuple(sliced(v, part) for v in values)
-        if isinstance(values, tuple)
-        else (None if values is None else values[part])
-    )
+    return columns(lambda column: column[part], values)
 
 
 def rows_of(x):
@@ -188,23 +192,19 @@ def rows_of(x):
     return x
 
 
-def as_array(values):
+def is_table(column):
+    """Whether a column has lists of numbers, of equal lengths."""
+    first = column[0]
+    lengths = {len(v) for v in column} if isinstance(first, list) else ()
+    return len(lengths) == 1 and isinstance((first or [""])[0], (int, float))
+
+
+def as_array(column):
     """Examples in a NumPy array; of objects where an array of numbers or texts can't hold them."""
-    if values is None or isinstance(values, np.ndarray):
-        return values
-    if isinstance(values, (tuple, dict)):
-        if isinstance(values, dict):
-            return {name: as_array(v) for name, v in values.items()}
-        return tuple(map(as_array, values))
-    first = values[0]
-    is_plain = not isinstance(first, dict) and (
-        not isinstance(first, list)
-        or (len({len(v) for v in values}) == 1 and isinstance((first or [""])[0], (int, float)))
-    )
-    if is_plain:
-        return np.array(values)
-    array = np.empty(len(values), object)
-    array[:] = values
+    if isinstance(column, np.ndarray) or is_table(column) or np.isscalar(column[0]):
+        return np.asarray(column)
+    array = np.empty(len(column), object)
+    array[:] = column
     return array
 
 
@@ -212,34 +212,23 @@ def as_columns(values):
     """Examples in columns of pandas."""
     import pandas
 
-    if values is None:
-        return None
     if isinstance(values, tuple):
         return pandas.DataFrame({f"text {i}": v for i, v in enumerate(values)})
-    if isinstance(values, dict):
-        features = pandas.DataFrame(values["features"])
-        return {"text": pandas.Series(values["text"]), "features": features}
-    is_table = isinstance(values, list) and isinstance(values[0], list)
-    if (
-        is_table
-        and len({len(v) for v in values}) == 1
-        and not isinstance((values[0] or [""])[0], str)
-    ):
-        return pandas.DataFrame(values)
-    return pandas.Series(values, index=range(7, 7 + len(values)))
+
+    def as_column(column):
+        if np.ndim(column[0]) == 1 and (isinstance(column, np.ndarray) or is_table(column)):
+            return pandas.DataFrame(column)
+        return pandas.Series(column, index=range(7, 7 + len(column)))
+
+    return columns(as_column, values)
 
 
-def tensors(values):
-    """Examples as tensors that `from_tensor_slices` slices; lists of several lengths are ragged."""
+def as_tensor(column):
+    """A tensor that `from_tensor_slices` slices; lists of several lengths are ragged."""
     import tensorflow as tf
 
-    if isinstance(values, tuple):
-        return tuple(map(tensors, values))
-    if isinstance(values, dict):
-        return {name: tensors(v) for name, v in values.items()}
-    if isinstance(values[0], (list, tuple)):
-        return tf.ragged.constant(values)
-    return tf.constant(values)
+    is_ragged = isinstance(column[0], (list, tuple))
+    return tf.ragged.constant(column) if is_ragged else tf.constant(column)
 
 
 def concatenated(batches):

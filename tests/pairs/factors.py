@@ -25,7 +25,7 @@ FACTORS = {
     ),
     "dtype": ("float32", "mixed_bfloat16", "mixed_float16", "bfloat16"),
     "devices": ("one", "two"),
-    "accumulation_steps": (1, 2),
+    "accumulation_steps": (1, 2, 3),
     "steps_per_execution": (1, 2),
     "remat": ("no", "yes"),
     "lora": ("no", "yes"),

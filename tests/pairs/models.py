@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 
 import keras
 import numpy as np
@@ -61,19 +62,22 @@ def tokenizer_of(encoder):
 
 
 @functools.cache
-def mirrored():
-    return keras_bert.get_strategy("mirrored")
+def replicas():
+    """The strategy of two devices, or of two workers."""
+    return keras_bert.get_strategy("multiworker" if "TF_CONFIG" in os.environ else "mirrored")
 
 
 def scope_of(run):
     """The devices of a run."""
-    backend = keras.backend.backend()
-    if backend == "jax":
+    if keras.backend.backend() == "jax":
         name = "auto" if run["devices"] == "two" else "single"
         return keras_bert.get_strategy(name).scope()
-    if run["devices"] == "two":
-        return mirrored().scope()
-    return contextlib.nullcontext()
+    return replicas().scope() if run["devices"] == "two" else contextlib.nullcontext()
+
+
+def dropout_of(run):
+    """None, as numbers are compared; runs of other tests may have some."""
+    return run.get("dropout", 0.0)
 
 
 def make_backbone(run):
@@ -87,14 +91,14 @@ def make_backbone(run):
     sizes |= {"intermediate_dim": 32, "dtype": run["dtype"]}
     if run["encoder"] == "ModernBERT":
         return keras_bert.ModernBertBackbone(**sizes, window=1, global_every=2)
-    return keras_bert.BertBackbone(**sizes, dropout=0.0, **ENCODERS[run["encoder"]])
+    return keras_bert.BertBackbone(**sizes, dropout=dropout_of(run), **ENCODERS[run["encoder"]])
 
 
 def make_model(run):
     """The model of a run, with weights that depend on its encoder and its task alone."""
     task, kind = run["task"], kind_of(run["task"])
     cls = getattr(keras_bert, f"Bert{kind}")
-    arguments = {} if kind in ("Embedder", "Pretrainer") else {"dropout": 0.0}
+    arguments = {} if kind in ("Embedder", "Pretrainer") else {"dropout": dropout_of(run)}
     settings = dict(SETTINGS.get(task, {}))
     if task in NAMES:
         settings["label_names"] = NAMES[task]

@@ -2,11 +2,11 @@
 
 import contextlib
 import copy
+import json
 import pickle
 import re
-import shutil
 import tempfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keras
@@ -16,16 +16,17 @@ import keras_bert
 from keras_bert import Batching, BertTask
 from tests.pairs import examples
 from tests.pairs.examples import NUMBER, batching_of
-from tests.pairs.models import kind_of, make_model, scope_of
+from tests.pairs.models import SETTINGS, kind_of, scope_of
 from tests.pairs.training import (
     CLASS_WEIGHT,
-    Trained,
     check_training,
     compile_model,
+    compiled,
     has_own_loss,
     is_pretrainer,
     own_loss,
     raw_data,
+    reference_of,
     rounding,
     skipped_steps,
     train,
@@ -53,13 +54,10 @@ class CountSteps(keras.callbacks.Callback):
 
 
 def check(run, match=None):
-    """Runs a configuration; with `match` it must be refused, by this message, before any work.
-
-    Returns how much of the bound of its losses it used, if they have one.
-    """
-    counter, share = CountSteps(), None
+    """Runs a configuration; with `match` it must be refused, by this message, before any work."""
+    counter = CountSteps()
     try:
-        share = carry_out(run, counter)
+        carry_out(run, counter)
     except (ValueError, TypeError) as error:
         if match is None:
             raise
@@ -68,28 +66,22 @@ def check(run, match=None):
         assert not is_in_training, f"{counter.steps} steps were done before {str(error)!r}"
     else:
         assert match is None, "not refused"
-    return share
 
 
 def carry_out(run, counter):
     after = AFTER[run["after"]]
-    if run["after"] == "killed and resumed":
-        trained = killed_and_resumed(run, counter)
-    else:
-        trained = train(run, callbacks=[counter])
-    share = check_training(run, trained)
+    is_killed = run["after"] == "killed and resumed"
+    trained = killed_and_resumed(run, counter) if is_killed else train(run, callbacks=[counter])
+    check_training(run, trained)
     check_frozen(run, trained)
-    folder = Path(tempfile.mkdtemp())
-    try:
-        is_jax = keras.backend.backend() == "jax"  # whose scope stays set
-        with scope_of(run) if is_jax else contextlib.nullcontext():
-            after(Case(run, trained, folder))
-    except (ValueError, TypeError) as error:
-        error.is_after = True
-        raise
-    finally:
-        shutil.rmtree(folder)
-    return share
+    is_jax = keras.backend.backend() == "jax"  # whose scope stays set
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            with scope_of(run) if is_jax else contextlib.nullcontext():
+                after(Case(run, trained, Path(folder)))
+        except (ValueError, TypeError) as error:
+            error.is_after = True
+            raise
 
 
 def check_frozen(run, trained):
@@ -148,6 +140,10 @@ class Case:
     def predict(self, model):
         return model.predict(self.asked, batch_size=64, verbose=0)
 
+    def from_preset(self, **arguments):
+        self.model.save_to_preset(self.folder / "preset")
+        return BertTask.from_preset(self.folder / "preset", **arguments)
+
     def rounded(self):
         # Both are; kernels of float32 approximate exp, tanh and erf to several units.
         return max(2**0.5 * rounding(self.run["dtype"]), 2e-5)
@@ -168,8 +164,6 @@ def predict_twice(case):
 
 
 def answer_and_scores(case):
-    import json
-
     if is_pretrainer(case.run):
         assert case.model.fill_mask("a [MASK] b", top_k=2)
         return
@@ -181,25 +175,9 @@ def answer_and_scores(case):
 
 
 def threads(case):
-    results = []
-
-    def use():
-        try:
-            for _ in range(3):
-                results.append(case.predict(case.model))
-        except BaseException as error:
-            results.append(error)
-
-    workers = [threading.Thread(target=use) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-        case.close(result, case.outputs)
-    assert len(results) == 12
+    with ThreadPoolExecutor(4) as pool:
+        for outputs in pool.map(case.predict, [case.model] * 12):
+            case.close(outputs, case.outputs)
 
 
 def keras_file(case):
@@ -214,22 +192,15 @@ def keras_file(case):
 
 
 def preset(case):
-    case.model.save_to_preset(case.folder / "preset")
-    case.same(BertTask.from_preset(case.folder / "preset"))
+    case.same(case.from_preset())
 
 
 def hugging_face(case):
+    task = case.run["task"]
     case.model.save_to_hugging_face(case.folder / "theirs")
-    cls = type(case.model)
-    settings = {}
-    if case.run["task"] == "windows":
-        settings["window_stride"] = 6
-    if case.run["task"] == "spans":
-        settings = {"document_stride": 4, "max_question_length": 4, "max_answer_length": 3}
-    loaded = cls.from_preset(
-        case.folder / "theirs", sequence_length=examples.LENGTH, dtype=case.run["dtype"], **settings
-    )
-    case.same(loaded)
+    settings = SETTINGS[task] if task in ("windows", "spans") else {}
+    settings |= {"sequence_length": examples.LENGTH, "dtype": case.run["dtype"]}
+    case.same(type(case.model).from_preset(case.folder / "theirs", **settings))
 
 
 def prepared(case):
@@ -286,10 +257,9 @@ def int8(case):
     # Weights and inputs of layers are rounded, each with about this effect; three deviations.
     case.close(outputs, case.outputs, 3 * 2**0.5 * noise + rounded, deviation)
     case.outputs = outputs
-    case.model.save_to_preset(case.folder / "preset")
     # Merging LoRA rounds the weights again, if need be to what they were without it.
     again = max(3 * noise, effect_of_adapters(case)) if case.run["lora"] == "yes" else 0
-    case.same(BertTask.from_preset(case.folder / "preset"), again + rounded, deviation)
+    case.same(case.from_preset(), again + rounded, deviation)
 
 
 def effect_of_noise(case, draws=8):
@@ -359,8 +329,7 @@ def calibrate(case):
 
 
 def keep_layers(case):
-    case.model.save_to_preset(case.folder / "preset")
-    small = BertTask.from_preset(case.folder / "preset", keep_layers=(1,))
+    small = case.from_preset(keep_layers=(1,))
     assert small.backbone.num_layers == 1
     found = case.predict(small)
     keras.tree.map_structure(
@@ -377,16 +346,16 @@ def finetune(case, **others):
         arguments["loss"] = own_loss(case.model, run)
     if run["weights"] == "class_weight":
         arguments["class_weight"] = CLASS_WEIGHT
-    settings = keras_bert.FineTuning(**arguments)
-    data, others = raw_data(run), {"batching": batching_of(run), **others}
-    given = tuple(data[: 3 if data[2] is not None else 2]), (case.x, case.y)
-    given += (case.folder / "run", settings)
-    history = keras_bert.finetune(case.model, *given, **others)
-    assert len(history) == 2
+    x, y, weights = raw_data(run)
+    data = (x, y) if weights is None else (x, y, weights)
+    given = (data, (case.x, case.y), case.folder / "run", keras_bert.FineTuning(**arguments))
+    first, again = (
+        keras_bert.finetune(case.model, *given, batching=batching_of(run), **others)
+        for _ in range(2)
+    )
+    assert len(first) == 2 and again == first, f"{again} for {first}"
     best = BertTask.from_preset(case.folder / "run" / "best")
     assert type(best) is type(case.model)
-    again = keras_bert.finetune(case.model, *given, **others)
-    assert again == history, f"{again} for {history}"
 
 
 def finetune_with_teacher(case):
@@ -401,23 +370,18 @@ def killed_and_resumed(run, counter):
         try:
             train(run, callbacks=[counter, checkpoint, StopAfter()])
         except Stop:
-            pass
+            checkpoint.wait()
         else:
             raise AssertionError("not stopped")
-        checkpoint.wait()
-        model = make_model(run)
-        compile_model(model, run)
+        model = compiled(run)
         if run["task"] == "features":
             model.adapt_features(raw_data(run)[0]["features"])
         checkpoint = keras_bert.TrainingCheckpoint(folder)
-        step = checkpoint.restore(model)
-        assert step > 0
+        assert checkpoint.restore(model) > 0
         trained = train(run, callbacks=[checkpoint], model=model, initial_epoch=1)
-    from tests.pairs.training import reference_of
-
-    first = {n: v[:1] for n, v in reference_of(run).history.items()}
-    history = {n: [*first.get(n, []), *v] for n, v in trained.history.items()}
-    return Trained(trained.model, history, trained.start, trained.weights, trained.steps)
+    first = {name: values[:1] for name, values in reference_of(run).history.items()}
+    trained.history = {n: [*first.get(n, []), *values] for n, values in trained.history.items()}
+    return trained
 
 
 def fit_again(case):

@@ -1,31 +1,90 @@
-"""Every pair of features works or is refused: a part of the array that `make pairs` runs."""
+"""Every pair of features works or is refused: parts of the array that `make pairs` runs."""
 
+import importlib.util
+import itertools
 import sys
 from datetime import date
 from pathlib import Path
 
+import keras
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
-from tests.pairs.refused import PAGE, page  # noqa: E402
+from tests.pairs.covering import Covering  # noqa: E402
+from tests.pairs.factors import FACTORS  # noqa: E402
+from tests.pairs.refused import EXPORTS, PAGE, forbidden, others, page  # noqa: E402
 
-BACKENDS = ("tensorflow", "jax", "torch")
+AFTER = others("after", *EXPORTS, "int8")  # without what takes long
+FLOAT32, COARSE = ("float32",), others("dtype", "float32")
 
 
 def test_the_docs_show_the_list():
     assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.pairs.refused"
 
 
-OTHERS = [pytest.param(name, marks=pytest.mark.weekly) for name in BACKENDS[1:]]
+@pytest.fixture
+def eagerly(tensorflow):
+    tensorflow.config.run_functions_eagerly(True)
+    yield
+    tensorflow.config.run_functions_eagerly(False)
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtypes, start", [(FLOAT32, 0), (FLOAT32, 8), (FLOAT32, 16), (COARSE, 0)])
+def test_runs_that_meet_most_pairs_work(dtypes, start, eagerly):
+    """Untraced, which takes nearly all of the time; the numbers of float32 say most."""
+    from tests.pairs.oracles import check
+
+    factors = {**FACTORS, "dtype": dtypes, "devices": ("one",), "after": AFTER}
+    runs = Covering(factors, forbidden("tensorflow"), seed=1)
+    for run in itertools.islice(runs, start, start + 8):
+        print(run)  # for where it fails
+        check(run)
+
+
+# Those whose losses count slots, windows or pairs of rows.
+TASKS = ("pretrainer on arrays", "tags", "windows", "embedder of pairs", "embedder of scores")
+TWO = {"devices": ("two",), "dtype": FLOAT32, "after": AFTER, "task": TASKS}
+TWO |= {"batching": ("fixed",), "freezing": ("none",)}  # all are exact, and all weights move
+SCALED = {"dtype": (*FLOAT32, "mixed_float16")}
+
+
+def command(backend, *options, **levels):
+    levels = [f"{name}={v}" for name, values in {**TWO, **levels}.items() for v in values]
+    fixed = ("--backends", backend, "--seed", 14)  # whose first runs have each of the tasks
+    return ["-m", "tests.pairs", *fixed, *options, "--levels", *levels]
+
+
+ON_TENSORFLOW, ON_JAX = (
+    pytest.mark.skipif(not importlib.util.find_spec(name), reason='pip install ".[parity]"')
+    for name in ("tensorflow", "jax")
+)
+XLA = {"jit_compile": ("yes",), "remat": ("yes",)}
+CASES = [
+    pytest.param(command("tensorflow", "--first", 8, "--eagerly", **SCALED), marks=ON_TENSORFLOW),
+    pytest.param(command("tensorflow", "--first", 4), marks=[ON_TENSORFLOW, pytest.mark.slow]),
+    pytest.param(command("jax", "--first", 4), marks=[ON_JAX, pytest.mark.slow]),
+    pytest.param(
+        command("tensorflow", "--first", 2, **XLA), marks=[ON_TENSORFLOW, pytest.mark.weekly]
+    ),
+]
+
+
+@pytest.mark.parametrize("arguments", CASES)
+def test_two_devices_give_the_numbers_of_one(arguments, run_python, tmp_path):
+    assert "failed 0" in run_python(*arguments, "--folder", tmp_path, cwd=ROOT)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", [BACKENDS[0], *OTHERS])
-def test_a_part_of_the_pairs_works(backend, run_python, tmp_path):
-    options = ("--backends", backend, "--first", 2, "--folder", tmp_path)
-    assert "failed 0" in run_python("-m", "tests.pairs", *options, cwd=ROOT)
+def test_two_workers_give_the_numbers_of_one(tensorflow, two_workers, run_together, tmp_path):
+    plain = {"task": TASKS[:1], "after": ("predict twice",)}
+    arguments = command("tensorflow", "--first", 2, **plain)
+    workers = ({**worker, "PYTHONPATH": str(ROOT)} for worker in two_workers)
+    for said in run_together(tmp_path, [*arguments, "--folder", tmp_path], *workers):
+        assert "failed 0" in said
 
 
 @pytest.mark.weekly

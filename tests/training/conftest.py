@@ -1,13 +1,15 @@
 """Fixtures of the training tests."""
 
+import sys
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
 
 import keras_bert
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
-TEXTS = ["a b c d", "e f g", "h i", "j"] * 2
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 
 @pytest.fixture
@@ -25,50 +27,19 @@ def variable():
     return make
 
 
-@pytest.fixture(scope="module")
-def make_task(tmp_path_factory):
-    """Makes `(model, batches)`, of known shapes: a tiny task by name, and its own pipeline's."""
-    preprocessor = keras_bert.BertPreprocessor(keras_bert.BertTokenizer(WORDS), sequence_length=16)
-    folder = tmp_path_factory.mktemp("tasks")
-    (folder / "text.txt").write_text("\n\n".join(["\n".join(TEXTS)] * 4))
-    corpus = keras_bert.prepare_corpus(
-        [str(folder / "text.txt")],
-        str(folder / "corpus"),
-        preprocessor.tokenizer,
-        text_format="sentences",
-        num_workers=1,
-        progress=False,
-    )
+@pytest.fixture(scope="session")
+def make_task():
+    """Makes `(model, batches)` of known shapes: a run's model, and its own pipeline's."""
+    from tests.pairs import examples
+    from tests.pairs.factors import PLAIN
+    from tests.pairs.models import make_model
 
-    def make(name, packed=False, **arguments):
-        backbone = keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 16, **arguments)
-        if name == "pretrainer":
-            data = keras_bert.pretraining_dataset(
-                corpus, batch_size=4, sequence_length=16, packed=packed
-            )
-            return keras_bert.BertPretrainer(backbone), data
-        task = getattr(keras_bert, f"Bert{name.title().replace('_', '')}")
-        own = preprocessor
-        if name == "span_labeler":
-            own = keras_bert.BertSpanLabelerPreprocessor(
-                preprocessor.tokenizer, 16, document_stride=4, max_question_length=4
-            )
-        classes = {"num_classes": 3} if "classifier" in name else {}
-        model = task(backbone, preprocessor=own, **classes)
+    def make(task, **levels):
+        run = {**PLAIN, "dtype": "mixed_bfloat16", "task": task, **levels}
+        model = make_model(run)
+        if task.startswith("pretrainer"):
+            return model, examples.corpus_batches(run, next_sentence=True, epochs=None)
         full = keras_bert.Batching(4, pad_to="full", drop_remainder=True)  # "auto" on a TPU
-        return model, model.batches(*examples(name), batching=full)
+        return model, model.batches(*examples.examples(task, "numbers"), batching=full)
 
     return make
-
-
-def examples(task):
-    words = [text.split() for text in TEXTS]
-    answers = [{"text": "b", "answer_start": 2}]
-    return {
-        "classifier": (TEXTS, np.arange(8) % 3),
-        "token_classifier": (words, [[0] * len(sentence) for sentence in words]),
-        "span_labeler": ([{"question": "what", "context": "a b c", "answers": answers}] * 8, None),
-        "multiple_choice": ([{"context": "a", "choices": ["a", "b"], "label": 0}] * 8, None),
-        "reranker": ((TEXTS, TEXTS[::-1]), np.arange(8) % 2),
-        "embedder": ((TEXTS, TEXTS[::-1]), None),
-    }[task]

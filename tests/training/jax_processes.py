@@ -1,8 +1,8 @@
 """Trains in one of several JAX processes and prints what came of it, as a line of JSON.
 
-    python jax_processes.py jax 2 FOLDER
+    python jax_processes.py FOLDER
 
-Run by test_jax_processes.py: 2 devices, and the place of the process in its environment.
+Run by test_jax_processes.py: the devices and the place of the process are in its environment.
 """
 
 import itertools
@@ -11,87 +11,71 @@ import os
 import sys
 from pathlib import Path
 
-import equivalence  # sets the backend and the devices
 import keras
 import numpy as np
-import tensorflow as tf
 
-import keras_bert
-from keras_bert.finetuning.train_epochs import train_epochs
-from keras_bert.training.describe_training import describe_training
+ROOT = Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT), str(ROOT / "recipes")]
 
-FOLDER = sys.argv[3]
+import keras_bert  # noqa: E402
+from _time_budget import TimeBudget  # noqa: E402
+from keras_bert.training.describe_training import describe_training  # noqa: E402
+from tests.pairs.factors import PLAIN  # noqa: E402
+from tests.pairs.training import train  # noqa: E402
+
+FOLDER = sys.argv[1]
 ROWS, BATCH = 16, 8
-PLACES = "KERAS_DISTRIBUTION_"
+PLACE = os.environ.get("KERAS_DISTRIBUTION_PROCESS_ID")  # none if it trains alone
+RUN = {**PLAIN, "task": "pretrainer on arrays", "data": "prepared arrays", "devices": "two"}
+RUN |= {"accumulation_steps": 2, "steps_per_execution": 2}
+DRAW = np.random.default_rng(1)
+X, Y = {"token_ids": DRAW.integers(5, 40, (ROWS, 12))}, DRAW.integers(0, 3, ROWS)
+WEIGHTS = np.linspace(0.1, 3, ROWS).astype("float32")
 
 
 def make_classifier():
     keras.utils.set_random_seed(1)
-    model, x, y, weights = equivalence.classifier(np.random.default_rng(1), ROWS, dropout=0.1)
-    model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(1e-2)})
-    return model, x, y, weights
+    backbone = keras_bert.BertBackbone(40, 1, 2, 16, 32, dropout=0.1)
+    model = keras_bert.BertClassifier(backbone, num_classes=3, dropout=0.1)
+    model.compile(keras_bert.AdamW(1e-2))
+    return model
 
 
-def finetuned():
-    """The scores of two epochs, and how far a run that is resumed after the first is from them."""
+def numbers(model):
+    return [weight.ravel()[:9].tolist() for weight in model.get_weights()]
 
-    def batches(epoch):
-        data = tf.data.Dataset.from_tensor_slices((x, y, weights))
-        return data.shuffle(ROWS, seed=epoch).batch(BATCH)
 
-    model, x, y, weights = make_classifier()
-    scores = train_epochs(
-        model,
-        FOLDER,
-        keras_bert.FineTuning(epochs=2, select="logit"),
-        batches=batches,
-        predict=lambda: model.predict(x, batch_size=BATCH, verbose=0),
-        score=lambda logits: {"logit": float(logits[:, 0].mean())},
-        save=lambda predictions, scores: model.save_to_preset(f"{FOLDER}/best"),
-    )
-    resumed, *_ = make_classifier()
-    checkpoint = keras_bert.TrainingCheckpoint(f"{FOLDER}/checkpoints")
-    assert checkpoint.restore(resumed, step=2) == 2
-    resumed.fit(batches(1), verbose=0)
-    pairs = zip(model.get_weights(), resumed.get_weights(), strict=True)
-    off = max(float(np.abs(a - b).max()) for a, b in pairs)
-    return {"scores": [score["logit"] for score in scores], "resumed": off}
+def resumed():
+    """How far a run that is resumed after its first epoch is from a whole one."""
+    options = {"sample_weight": WEIGHTS, "batch_size": BATCH, "epochs": 2, "verbose": 0}
+    checkpoint = keras_bert.TrainingCheckpoint(FOLDER)
+    whole, rest = make_classifier(), make_classifier()
+    whole.fit(X, Y, shuffle=False, callbacks=[checkpoint], **options)
+    checkpoint.wait()
+    assert checkpoint.restore(rest, step=2) == 2
+    rest.fit(X, Y, shuffle=False, initial_epoch=1, **options)
+    pairs = zip(whole.get_weights(), rest.get_weights(), strict=True)
+    return max(float(np.abs(a - b).max()) for a, b in pairs)
 
 
 def timed():
     """The steps of a run of 60 seconds, and its weights; each process has a clock of its own."""
-    seconds = itertools.count(step=1 + 2 * int(os.environ.get(PLACES + "PROCESS_ID", 0)))
-    model, x, y, weights = make_classifier()
-    schedule = keras_bert.WarmupLinearDecay(1e-2, 6, 60)
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "recipes"))
-    from _time_budget import TimeBudget
-
+    seconds = itertools.count(step=1 + 2 * int(PLACE or 0))
+    model, schedule = make_classifier(), keras_bert.WarmupLinearDecay(1e-2, 6, 60)
     budget = TimeBudget(model.optimizer, schedule, lambda: next(seconds))
-    model.fit(
-        x,
-        y,
-        sample_weight=weights,
-        batch_size=BATCH,
-        shuffle=False,
-        epochs=99,
-        verbose=0,
-        callbacks=[budget],
-    )
+    options = {"batch_size": BATCH, "shuffle": False, "epochs": 99, "verbose": 0}
+    model.fit(X, Y, sample_weight=WEIGHTS, callbacks=[budget], **options)
     steps = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
-    return {
-        "steps": steps,
-        "weights": [weight.ravel()[:9].tolist() for weight in model.get_weights()],
-    }
+    return {"steps": steps, "weights": numbers(model)}
 
 
 def refused():
-    process = int(os.environ[PLACES + "PROCESS_ID"])
-    model, x, y, _ = make_classifier()
-    here = keras_bert.TrainingCheckpoint(f"{FOLDER}/of_process_{process}")
+    model = make_classifier()
+    here = keras_bert.TrainingCheckpoint(f"{FOLDER}/of_process_{PLACE}")
     model.optimizer.iterations.assign(5)
     here.save(model)  # only the first process writes, to a folder of its own
     return {
-        "data": message(lambda: model.fit(x, y[:: 1 - 2 * process], verbose=0)),
+        "data": message(lambda: model.fit(X, Y[:: 1 - 2 * int(PLACE)], verbose=0)),
         "checkpoint": message(lambda: here.restore(model)),
         "devices": message(lambda: keras_bert.get_strategy("single")),
     }
@@ -109,16 +93,10 @@ if __name__ == "__main__":
     os.replace = lambda old, new: replaced.append(str(new)) or replace(old, new)
     strategy = keras_bert.get_strategy()
     with strategy.scope():
-        result = equivalence.train(
-            strategy.scope,
-            "pretrainer",
-            accumulation_steps=2,
-            steps_per_execution=5,
-            total=20 * equivalence.ROWS + 6,  # rows, the last of which 4 devices can't divide
-        )
-        tuned = finetuned()
-        files, tuned["timed"] = len(replaced), timed()
-        tuned["refused"] = refused() if PLACES + "PROCESS_ID" in os.environ else None
-    said = describe_training(strategy, BATCH, make_classifier()[0])
-    result = {"equivalence": result, "said": said, "files": files, **tuned}
+        trained = train(RUN)
+        result = {"plain": [trained.history, numbers(trained.model)], "resumed": resumed()}
+        result["files"] = len(replaced)
+        result["timed"] = timed()
+        result["refused"] = PLACE and refused()
+        result["said"] = describe_training(strategy, BATCH, make_classifier())
     print(json.dumps(result), flush=True)

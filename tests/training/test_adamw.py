@@ -164,6 +164,11 @@ def test_config_round_trip_keeps_every_argument():
     assert config.items() >= {**settings, "learning_rate": 0.5, "global_clipnorm": 2.0}.items()
 
 
+def test_settings_below_0_are_refused(refused):
+    for name in ("learning_rate", "weight_decay", "epsilon", "beta_1", "beta_2"):
+        refused(f"{name} must be .* at least 0; got -1", AdamW, **{name: -1})
+
+
 def test_a_word_that_occurs_twice_learns_as_the_formula_says(assert_close, tensorflow):
     """Word 1 is three times in the batch; Keras's AdamW squares the gradient of each."""
     start = np.float32([[0.1, 0.2], [0.3, -0.4], [0.5, 0.6], [-0.7, 0.8]])

@@ -1,9 +1,8 @@
 """Trains small models on some devices and prints what came of it, as a line of JSON.
 
-    python equivalence.py tensorflow 2 '{"accumulation_steps": 2, "steps_per_execution": 5}' ...
+    python _divided_batches.py tensorflow 2 '{"accumulation_steps": 2, "jit_compile": true}' ...
 
-Run by test_equivalence.py: one number of devices to a process, several settings in it. With
-TF_CONFIG in the environment it is one of several workers, and the devices are its own.
+Run by divided_batches.py: one number of devices to a process, several settings in it.
 """
 
 import json
@@ -26,8 +25,6 @@ ROWS, LENGTH, SLOTS, STEPS = 16, 12, 4, 20
 
 
 def make_scope():
-    if "TF_CONFIG" in os.environ:
-        return keras_bert.get_strategy("multiworker").scope
     if BACKEND == "tensorflow" and DEVICES > 1:
         return keras_bert.get_strategy("mirrored").scope
     if BACKEND == "jax":
@@ -51,8 +48,8 @@ def inputs(rng, rows):
     return {"token_ids": token_ids, "padding_mask": padding_mask}
 
 
-def pretrainer(rng, rows, dropout):
-    model = keras_bert.BertPretrainer(backbone(dropout))
+def pretrainer(rng, rows):
+    model = keras_bert.BertPretrainer(backbone())
     x = inputs(rng, rows)
     x["mask_positions"] = np.tile(np.arange(SLOTS, dtype="int32"), (rows, 1))
     y = {
@@ -65,37 +62,26 @@ def pretrainer(rng, rows, dropout):
     return model, x, y, weights
 
 
-def classifier(rng, rows, dropout):
-    model = keras_bert.BertClassifier(backbone(dropout), num_classes=3, dropout=dropout)
+def classifier(rng, rows):
+    model = keras_bert.BertClassifier(backbone(), num_classes=3, dropout=0.0)
     weights = np.linspace(0.1, 3, rows).astype("float32")
     return model, inputs(rng, rows), rng.integers(0, 3, (rows,)), weights
 
 
-def token_classifier(rng, rows, dropout):
-    model = keras_bert.BertTokenClassifier(backbone(dropout), num_classes=3, dropout=dropout)
+def token_classifier(rng, rows):
+    model = keras_bert.BertTokenClassifier(backbone(), num_classes=3, dropout=0.0)
     x = inputs(rng, rows)
     return model, x, rng.integers(0, 3, (rows, LENGTH)), x["padding_mask"].astype("float32")
 
 
-def span_labeler(rng, rows, dropout):
-    model = keras_bert.BertSpanLabeler(backbone(dropout))
+def span_labeler(rng, rows):
+    model = keras_bert.BertSpanLabeler(backbone())
     names = list(model.default_compile_args()["loss"])
     return model, inputs(rng, rows), {name: rng.integers(0, 3, (rows,)) for name in names}, None
 
 
-def embedder(rng, rows, dropout):
-    columns, weights = (inputs(rng, rows), inputs(rng, rows)), np.linspace(0.5, 1.5, rows)
-    model, texts = keras_bert.BertEmbedder(backbone(dropout)), rng.integers(0, 40, (rows, 2))
-    return model, columns, texts, weights.astype("float32")
-
-
-def scored_embedder(rng, rows, dropout):
-    model, columns, texts, _ = embedder(rng, rows, dropout)
-    return model, columns, texts[:, 0].astype("float32"), None
-
-
-def backbone(dropout):
-    return keras_bert.BertBackbone(40, **SIZE, dropout=dropout, max_sequence_length=LENGTH)
+def backbone():
+    return keras_bert.BertBackbone(40, **SIZE, dropout=0.0, max_sequence_length=LENGTH)
 
 
 def train(
@@ -104,22 +90,15 @@ def train(
     accumulation_steps=1,
     steps_per_execution=1,
     jit_compile="auto",
-    rows=ROWS,
     total=STEPS * ROWS,
-    dropout=0.0,
-    remat=False,
     stock=False,
-    repeats=False,
 ):
     keras.utils.set_random_seed(1)
     rng = np.random.default_rng(1)
+    rows = ROWS
     with scope():
-        model, x, y, weights = globals()[task](rng, total, dropout)
-        model.backbone.remat = remat
+        model, x, y, weights = globals()[task](rng, total)
         arguments = model.default_compile_args()
-        if task == "embedder":
-            reduction = "mean_with_sample_weight"
-            arguments = {"loss": keras_bert.losses.InBatchNegatives(reduction=reduction)}
         optimizer = keras_bert.AdamW(1e-3, global_clipnorm=0.05)
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)
@@ -130,45 +109,20 @@ def train(
     x, y, weights = keras.tree.map_structure(
         lambda part: None if part is None else part[order], (x, y, weights)
     )
-    batches = {"batch_size": rows, "verbose": 0}
     options = {} if stock else {"accumulation_steps": accumulation_steps}
-    if repeats:
-        with scope():
-            model.optimizer.build(model.trainable_variables)
-        variables = [*model.variables, *model.optimizer.variables]  # seeds are among them
-        start = values_of(variables)
-    history = model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
-    if repeats:
-        end = values_of(variables)
-        for variable, value in zip(variables, start, strict=True):
-            variable.assign(value)
-        model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
-        repeats = all(map(np.array_equal, values_of(variables), end))
-    scores, predicted = {}, []
-    if total % rows:  # the last batch is smaller; elsewhere training says enough
-        scores = model.evaluate(x, y, sample_weight=weights, return_dict=True, **batches)
-        if task != "scored_embedder":  # whose outputs are those of `embedder`
-            predicted = keras.tree.flatten(model.predict(x, **batches))
+    options |= {"sample_weight": weights, "batch_size": rows, "shuffle": False, "verbose": 0}
+    history = model.fit(x, y, **options)
     return {
-        "repeats": repeats,
-        "steps": int(keras.ops.convert_to_numpy(model.optimizer.iterations)),
         "logs": {name: float(values[-1]) for name, values in history.history.items()},
-        "scores": {name: float(value) for name, value in scores.items()},
         "weights": {
             weight.path: keras.ops.convert_to_numpy(weight).ravel().tolist()
             for weight in model.trainable_variables
         },
-        "predicted": [part.ravel()[-200:].tolist() for part in predicted],  # of the last batches
-        "rows": [len(part) for part in predicted],
     }
 
 
-def values_of(variables):
-    return [keras.ops.convert_to_numpy(variable).copy() for variable in variables]
-
-
 def stock_model(model, accumulation_steps):
-    """The same layers with Keras's own `fit` and AdamW, for benchmarks/divided_batches.py."""
+    """The same layers with Keras's own `fit` and AdamW."""
     parts = accumulation_steps if accumulation_steps > 1 else None
     settings = {"weight_decay": 0.01, "epsilon": 1e-6, "global_clipnorm": 0.05}
     optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=parts, **settings)

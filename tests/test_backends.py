@@ -54,6 +54,15 @@ def test_what_backends_do_in_their_own_ways_is_right_on_all(backend, run_python)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_contracts_and_train_steps_hold_on_all(backend, run_python):
+    paths = ["test_contracts.py", "models/test_every_task.py", "training/test_train_loop.py"]
+    options = [*(f"tests/{path}" for path in paths), "-m", "not slow", "-q"]
+    options += ["-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"]
+    said = run_python("-m", "pytest", *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)
+    assert "passed" in said and f"this is {backend}" in said
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_texts_train_and_are_answered_where_tensorflow_is_not_installed(
     backend, tmp_path, run_python
 ):

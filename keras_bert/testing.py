@@ -64,16 +64,16 @@ def run_layer(make: Callable[[], keras.layers.Layer], *inputs: Any, **named_inpu
     """
     inputs = tree.map_structure(np.asarray, (inputs, named_inputs))
     layer = make()
-    _called(layer, inputs)  # makes its weights
+    _result(layer, inputs)  # makes its weights
     _vary(layer)
-    expected = _numpy(_called(layer, inputs))
+    expected = _numpy(_result(layer, inputs))
 
     def outputs(layer):
-        return lambda inputs: _numpy(_called(layer, inputs))
+        return lambda inputs: _numpy(_result(layer, inputs))
 
     with _property(layer, "a config has all arguments, and makes the layer again"):
         again = _copied(layer)
-        _called(again, inputs)
+        _result(again, inputs)
         again.set_weights(layer.get_weights())
         _check_close(outputs(again)(inputs), expected)
     with _property(layer, "each row is computed for itself, and none are taken"):
@@ -82,7 +82,7 @@ def run_layer(make: Callable[[], keras.layers.Layer], *inputs: Any, **named_inpu
         with _property(layer, "tokens don't depend on what is padding"):
             _check_padding(outputs(layer), inputs, inputs[1]["padding_mask"], expected)
     symbols = tree.map_structure(lambda x: keras.Input(x.shape[1:], dtype=x.dtype.name), inputs)
-    model = keras.Model(tree.flatten(symbols), _called(layer, symbols))
+    model = keras.Model(tree.flatten(symbols), _result(layer, symbols))
 
     def predicted(model):
         return model.predict(tree.flatten(inputs), verbose=0)
@@ -103,11 +103,11 @@ def run_layer(make: Callable[[], keras.layers.Layer], *inputs: Any, **named_inpu
         with _property(layer, f"it computes in {policy}"):
             with _policy(policy):
                 half = make()
-                _called(half, inputs)
+                _result(half, inputs)
             half.set_weights(layer.get_weights())
             _check_close(outputs(half)(inputs), expected, policy.removeprefix("mixed_"))
             copied = _copied(half)
-            _called(copied, inputs)
+            _result(copied, inputs)
             dtypes = [[part.dtype_policy.name for part in all_layers(x)] for x in (half, copied)]
             assert dtypes[0] == dtypes[1], dtypes
 
@@ -432,7 +432,7 @@ def _folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _called(layer, inputs):
+def _result(layer, inputs):
     arguments, named = inputs
     return layer(*arguments, **named)
 

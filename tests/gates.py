@@ -123,6 +123,17 @@ def models_and_layers_need_keras_alone():
                     yield f"{path} imports {module} at its top"
 
 
+def other_libraries_are_named_on_one_page():
+    """No other file of preprocessing/ names a class or a module of another library."""
+    others = {"torch", "grain", "pandas", "polars", "pyarrow", "datasets", "DatasetDict"}
+    for path in (PACKAGE / "preprocessing").glob("*.py"):
+        if path.stem in ("translators", "forms", "batches"):  # the last two know Keras's PyDataset
+            continue
+        for node in ast.walk(tree_of(path)):
+            if getattr(node, "value", None) in others or getattr(node, "attr", "") == "PyDataset":
+                yield f"{path}:{node.lineno} tells apart what another library yields"
+
+
 def the_map_leads_to_files():
     for row in re.findall(r"^\| [a-z].*\|$", text_of(ROOT / "docs" / "map.md"), re.MULTILINE)[1:]:
         _, read, check, green = [re.findall(r"`(.*?)`", cell) for cell in row.split("|")[1:-1]]
@@ -190,6 +201,7 @@ GATES = [
     no_file_depends_on_itself,
     public_names_are_few_exported_and_not_hidden,
     models_and_layers_need_keras_alone,
+    other_libraries_are_named_on_one_page,
     the_map_leads_to_files,
     every_room_has_a_floor,
     links_lead_somewhere,

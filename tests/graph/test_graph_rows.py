@@ -11,6 +11,7 @@ pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 from keras_bert import (
     BertClassifierPreprocessor,
     BertMultipleChoicePreprocessor,
+    BertPreprocessor,
     BertRerankerPreprocessor,
     BertSpanLabelerPreprocessor,
     BertTokenClassifierPreprocessor,
@@ -129,6 +130,7 @@ def test_texts_and_pairs(same_in_both, count, truncation):
     settings = {"truncation": truncation, "threshold": 0.3}
     same_in_both(classified, kind, texts, label_names=NAMES, **settings)
     same_in_both(classified, kind, texts, pairs, label_names=NAMES[:2], **settings)
+    same_in_both(lambda reader, *texts: reader(*texts), BertPreprocessor, texts, pairs)
 
 
 def test_windows(same_in_both, count):
@@ -163,8 +165,9 @@ def test_choices(tokenizer, same, count):
     preprocessor = BertMultipleChoicePreprocessor(tokenizer, LENGTH)
 
     def predict(inputs):
-        is_empty = ops_of(inputs).cast(inputs["padding_mask"][..., 0] == 0, "float32")
-        return logits(keys(inputs)[:, :, 1], 1)[..., 0] - 1e9 * is_empty
+        ops = ops_of(inputs)
+        is_empty = ops.cast(inputs["padding_mask"][..., 0] == 0, "float32")
+        return logits(ops.cumsum(keys(inputs), -1)[..., -1], 1)[..., 0] - 1e9 * is_empty
 
     questions = zip(contexts, choices.tolist(), strict=True)
     rows = preprocessor.read([{"context": a, "choices": b} for a, b in questions])

@@ -60,6 +60,7 @@ def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
     assert labels[0].tolist() == [0, 4, 0, 0, 5, 0, 0, 0, 6, 0]
     assert (labels.dtype, weights.dtype) == ("int32", "float32")
     assert rows.num_tokens().tolist() == [5, 3, 10]
+    assert batch_of(rows, [0, 1], LONGEST)[1].shape == (2, 5)
 
 
 def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentences):

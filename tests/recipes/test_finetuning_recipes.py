@@ -98,6 +98,15 @@ def test_it_learns_and_writes_what_it_says(name, recipe, arguments, write_table,
     assert is_saved(keras_bert.BertTask.from_preset(tmp_path / "out/best"))
 
 
+def test_questions_that_all_have_answers_get_one(recipe, arguments, tmp_path, monkeypatch):
+    (tmp_path / "squad.json").write_text(squad("good", "bad"))
+    found = []
+    monkeypatch.setattr(keras_bert, "finetune", lambda model, *_, **__: found.append(model))
+    files = dict.fromkeys(("train", "dev"), str(tmp_path / "squad.json"))
+    recipe("finetune_squad").main(arguments(files, "--max_question_length", "4"))
+    assert found[0].preprocessor.null_threshold is None
+
+
 @pytest.mark.slow
 def test_tags_are_learned_with_their_documents(recipe, arguments, tagged, tmp_path):
     more = "--document_context --learning_rate 2e-2 --epochs 8"

@@ -69,6 +69,13 @@ of_one = restored(one, checkpoint, seed=2, dropout=0.1)
 seeds = [[np.asarray(s) for s in m.non_trainable_variables] for m in (of_one, of_two)]
 assert len(seeds[0]) >= 5
 np.testing.assert_array_equal(*seeds)
+
+def dropped():
+    model = restored(two, TrainingCheckpoint(tempfile.mkdtemp()), seed=1, dropout=0.1)
+    model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    return model.get_weights()
+
+assert all(map(np.array_equal, dropped(), dropped()))
 print("alike")
 """
 

@@ -55,6 +55,7 @@ def test_a_model_keeps_its_weights_when_data_or_a_callback_raise_an_error(model)
         np.testing.assert_array_equal(model.predict(x, verbose=0), before)
     with pytest.raises(Exception, match="no such file"):
         model.fit(Broken(), verbose=0, shuffle=False)
+    before = model.predict(x, verbose=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(x, y, callbacks=[Ends()], verbose=0)
     after = model.predict(x, verbose=0)

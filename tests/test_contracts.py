@@ -1,7 +1,7 @@
 """Each class keeps the contract of its kind, which `keras_bert.testing` has for users' classes.
 
-The contract of tasks is in `models/test_every_task.py`. `test_backends.py` runs both on JAX and
-PyTorch, too.
+Those of tasks and formats are in `models/test_every_task.py` and
+`presets/formats/test_every_format.py`. `test_backends.py` runs this page on JAX and PyTorch, too.
 """
 
 import functools
@@ -113,27 +113,6 @@ def test_preprocessors(kind, letters):
     settings, x, y = READERS[kind]
     reader = getattr(keras_bert, f"Bert{kind}Preprocessor")(letters, 12, **settings)
     testing.run_preprocessor(reader, x, y)
-
-
-MODELS = {
-    "a backbone": of(BERT, activation="gelu_approximate"),
-    "a pretrainer": lambda: keras_bert.BertPretrainer(BERT()),
-    "masked LM": lambda: keras_bert.BertPretrainer(BERT(), False, tie_embeddings=False),
-    "classes": lambda: keras_bert.BertClassifier(BERT(), 2),
-    "a number": lambda: keras_bert.BertClassifier(BERT(), 1, dropout=0.3),
-    "spans": lambda: keras_bert.BertSpanLabeler(BERT()),
-    "tags": lambda: keras_bert.BertTokenClassifier(BERT(), 3),
-    "choices": lambda: keras_bert.BertMultipleChoice(BERT(), dropout=0.3),
-    "vectors": lambda: keras_bert.BertEmbedder(BERT(), pooling="max", normalize=False),
-}
-
-
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("save", ["save_to_preset", "save_to_hugging_face"])
-def test_formats(name, save):
-    model = MODELS[name]()
-    loader = keras_bert.BertTask if model.backbone is not model else type(model)
-    testing.run_format(getattr(type(model), save), model, loader.from_preset)
 
 
 class Sums(keras.layers.Layer):

@@ -87,9 +87,3 @@ def test_numpy_means_of_bfloat16():
     values = np.array([1, 3, 5], tf.bfloat16.as_numpy_dtype)
     means = numpy_ops.segment_mean(values, np.array([0, 0, 1]), 2)
     assert means.dtype == values.dtype and means.tolist() == [2, 5]
-
-
-def test_numpy_means_of_bfloat16():
-    values = np.array([1, 3, 5], tf.bfloat16.as_numpy_dtype)
-    means = numpy_ops.segment_mean(values, np.array([0, 0, 1]), 2)
-    assert means.dtype == values.dtype and means.tolist() == [2, 5]

@@ -168,7 +168,7 @@ def run_backbone(make: Callable[[], Backbone]) -> None:
         expected = outputs(model)(inputs)
         _check_close(model.predict(inputs, verbose=0), expected)
     with _property(model, "it freezes from the bottom to the top"):
-        for up_to in range(model.num_layers + 1):
+        for up_to in reversed(range(model.num_layers + 1)):
             model.freeze(up_to)
             frozen = [model.embeddings, *model.blocks[:up_to]]
             assert not any(part.trainable_variables for part in frozen)
@@ -177,6 +177,7 @@ def run_backbone(make: Callable[[], Backbone]) -> None:
         from_the_top = [*reversed(model.blocks), model.embeddings]
         for depth, part in enumerate(from_the_top, start=1):
             assert all(variable.layers_to_head == depth for variable in part.variables)
+            assert part.trainable_variables
     with _property(model, "adapters change nothing before they train or when they are merged"):
         model.enable_lora(2)
         _check_close(outputs(model)(inputs), expected)

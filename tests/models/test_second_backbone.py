@@ -206,6 +206,10 @@ def test_frozen_embeddings_and_blocks_are_those_of_the_task(rope, refused):
     frozen = {v.path for part in (rope.embeddings, rope.blocks[0]) for v in part.variables}
     trained = {v.path for v in task.trainable_variables}
     assert not trained & frozen and trained >= {v.path for v in rope.blocks[1].variables}
+    rope.freeze()
+    assert {v.path.partition("/")[0] for v in task.trainable_variables} == {"logits"}
+    rope.unfreeze()
+    assert len(rope.trainable_variables) == len(rope.weights)
     refused("up_to must be at most 2; got 3", rope.freeze, 3)
     task.enable_lora(1)
     refused("merge_lora", rope.freeze)

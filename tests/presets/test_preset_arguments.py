@@ -75,6 +75,7 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews, refused
         ({"num_classes": 3, "label_names": THREE}, {}),
         ({"label_names": THREE}, {"num_classes": 3}),
         ({"window_stride": None}, {}),
+        ({"threshold": None, "truncation": None}, {"threshold": 0.3, "truncation": "tail"}),
     ):
         model = from_preset(reviews, **given)
         assert settings_of(model) == SAVED | given | effect

@@ -105,7 +105,7 @@ def test_one_huge_document_is_cut_and_keeps_its_id(
 ):
     monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
     monkeypatch.setattr(corpus_slice, "MAX_WAITING_TOKENS", 150)  # less than a slice has
-    monkeypatch.setattr(corpus_slice, "BATCH_CHARACTERS", 3000)
+    monkeypatch.setattr(corpus_slice, "BATCH_CHARACTERS", 300)
     paths = [tmp_path / "huge.txt", tmp_path / "small.txt"]
     paths[0].write_text(some_text(400))
     paths[1].write_text(some_text(30) + "Word1. " + "word2 " * 250 + ".\n")

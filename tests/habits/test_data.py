@@ -85,6 +85,7 @@ def test_each_dataset_is_read_as_lists(tf, dataset, preset, reads_as_lists):
     }
     for name, each in datasets.items():
         reads_as_lists(each, name=name)
+    reads_as_lists(TEXTS, tf.constant(LABELS))
     longer = dataset.filter(lambda x, y: tf.strings.length(x) > 1).batch(4)
     reads_as_lists(longer, rows=[0, 2, 3, 4, 6, 7])
 
@@ -202,6 +203,7 @@ OF_TASKS = [  # the task, lists, and other forms
         "features",
         ({"text": TEXTS, "features": WIDTHS}, LABELS),
         (rows_with(text=TEXTS, features=WIDTHS, label=LABELS),),
+        ({"text": TABLE["text"], "features": pd.DataFrame(WIDTHS)}, LABELS),
     ),
     (
         "numbers",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
+from keras_bert.presets.formats.checkpoint import renumbered
 
 pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
@@ -71,3 +72,13 @@ def test_other_layers_are_not_read(whole, by_hand, same, tmp_path, refused):
     refused("must be finite", BertEmbedder.from_preset, tmp_path)
     model = BertEmbedder.from_preset(tmp_path, keep_layers=KEPT)
     assert model.pooling == "max" and same(model, by_hand(embedder))
+
+
+def test_blocks_within_a_layer_of_a_users_encoder_are_the_chosen_ones():
+    blocks = ["tower/a", "tower/b", "tower/c"]
+    kept = renumbered({f"{block}/bias": block for block in blocks}, blocks, [1, 2])
+    assert kept == {
+        "(tower/a)/bias": "tower/a",
+        "tower/a/bias": "tower/b",
+        "tower/b/bias": "tower/c",
+    }

@@ -265,7 +265,8 @@ def test_a_question_that_lists_no_answers_has_none(tasks):
     assert scores["NoAns_exact"] == 100.0
 
 
-def test_damaged_columns_of_answers_are_refused(tasks, write, refused):
+def test_tables_of_questions_and_damaged_columns_of_answers_are_refused(tasks, write, refused):
+    refused("A question must be", tasks["questions"].batches, pd.DataFrame(QUESTIONS))
     for start in (None, [float("nan")], [1, 2], "2", 3):
         row = {**QUESTION, "id": "1", "answers": {"text": ["d"], "answer_start": start}}
         refused("Answers must be a list of dicts|answers", tasks["questions"].batches, [row])

@@ -82,9 +82,11 @@ def test_a_revision_has_its_own_weights(hub, encoder, folder):
         assert weights(download(f"hf://user/tiny{revision}")) == weights(expected)
 
 
-def test_offline_the_cache_is_used(hub, monkeypatch):
+def test_offline_the_cache_is_used(hub, monkeypatch, no_waiting, caplog):
     hub.models["user/tiny"]["v2"] = hub.models["user/tiny"]["main"]
     online = download("hf://user/tiny")
+    hub.refusals["user/tiny"] = (500, None)
+    assert download("hf://user/tiny") == online and "can't be reached" in caplog.text
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     hub.asked.clear()
     assert download("hf://user/tiny") == online

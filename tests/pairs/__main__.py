@@ -115,7 +115,7 @@ def report(backend, number, results, impossible):
         print(f"  {times} x {error}")
     for pair in sorted(impossible, key=str):
         print("  in no list:", pair)
-    return len(failures) + len(impossible)
+    return len(failures) + len(impossible) + (not results)
 
 
 def main():

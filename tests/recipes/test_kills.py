@@ -84,6 +84,7 @@ def commands(texts, preset, corpus, write_table, tmp_path_factory):
         "prepare_corpus": f"{texts} --vocabulary {vocabulary} --output OUT",
         "pretrain_tpu": f"--corpus {corpus} --size tiny --num_layers 1 --steps 20 --batch_size 4 "
         "--accumulation_steps 2 --steps_per_execution 2 --warmup_proportion 0.1 --save_every 4 "
+        "--preset_every 8 "
         "--strategy mirrored --output OUT",
         "finetune_classifier": f"--init {preset} --train {table} --validation_split 0.25 "
         f"--test {table} --text_column review --label_column opinion --sequence_length 12 "

@@ -82,8 +82,10 @@ def test_a_folder_of_minimal_pairs_has_a_paradigm_in_each_file(tmp_path, refused
 def test_texts_and_pairs_give_their_scores(rows_of, arguments, module, preset, tmp_path):
     texts = [GOOD[0], BAD[0].replace(" ", "\u2028"), "bad"]
     (tmp_path / "texts.txt").write_text("\ufeff" + "\n\n".join(texts))
-    (tmp_path / "pairs.txt").write_text("\n".join([BAD[0], GOOD[0], "bad", "bad"]))
-    data = ["--texts", tmp_path / "texts.txt", "--minimal_pairs", tmp_path / "pairs.txt"]
+    (tmp_path / "pairs").mkdir()
+    for name, lines in {"x": [BAD[0], GOOD[0]], "y": ["bad"] * 4}.items():
+        (tmp_path / f"pairs/{name}.txt").write_text("\n".join(lines))
+    data = ["--texts", tmp_path / "texts.txt", "--minimal_pairs", tmp_path / "pairs"]
     module.main(arguments({}, *map(str, data)))
     rows = rows_of(tmp_path / "out/scores.tsv")
     expected = score_texts(keras_bert.BertPretrainer.from_preset(preset), texts)
@@ -93,7 +95,9 @@ def test_texts_and_pairs_give_their_scores(rows_of, arguments, module, preset, t
         for name in ("log_likelihood", "perplexity"):
             assert np.isclose(float(row[name]), score[name], rtol=1e-4)
     scores = json.loads((tmp_path / "out/scores.json").read_text())
-    assert scores["paradigms"] == {"pairs": scores["minimal_pairs"]}
+    right = scores["paradigms"]["x"]
+    assert right in (0, 1) and scores["paradigms"] == {"x": right, "y": 0.5}
+    assert scores["minimal_pairs"] == (right + 0.5) / 2
 
 
 @pytest.mark.slow

@@ -20,8 +20,10 @@ sys.path += [str(ROOT), str(ROOT / "recipes")]
 import keras_bert  # noqa: E402
 from _time_budget import TimeBudget  # noqa: E402
 from keras_bert.training.describe_training import describe_training  # noqa: E402
+from tests.pairs.examples import batching_of  # noqa: E402
 from tests.pairs.factors import PLAIN  # noqa: E402
-from tests.pairs.training import train  # noqa: E402
+from tests.pairs.models import make_model  # noqa: E402
+from tests.pairs.training import raw_data, train  # noqa: E402
 
 FOLDER = sys.argv[1]
 ROWS, BATCH = 16, 8
@@ -56,6 +58,14 @@ def resumed():
     rest.fit(X, Y, shuffle=False, initial_epoch=1, **options)
     pairs = zip(whole.get_weights(), rest.get_weights(), strict=True)
     return max(float(np.abs(a - b).max()) for a, b in pairs)
+
+
+def finetuned():
+    """The scores of an epoch."""
+    run = {**PLAIN, "devices": "two"}
+    model, (x, y, _), settings = make_model(run), raw_data(run), keras_bert.FineTuning(epochs=1)
+    given = (x, y), (x, y), f"{FOLDER}/tuned", settings
+    return keras_bert.finetune(model, *given, batching=batching_of(run))
 
 
 def timed():
@@ -95,6 +105,7 @@ if __name__ == "__main__":
     with strategy.scope():
         trained = train(RUN)
         result = {"plain": [trained.history, numbers(trained.model)], "resumed": resumed()}
+        result["tuned"] = finetuned()
         result["files"] = len(replaced)
         result["timed"] = timed()
         result["refused"] = PLACE and refused()

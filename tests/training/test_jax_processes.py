@@ -43,7 +43,7 @@ def test_two_processes_give_the_numbers_of_one(assert_close, runs):
     for one_of_two in together:
         assert one_of_two["said"].startswith("4 replicas on CPU in 2 processes; batches of 8 rows")
         assert one_of_two["timed"]["steps"] == alone["timed"]["steps"] > 9
-        for part in ("plain", "timed"):
+        for part in ("plain", "timed", "tuned"):
             keras.tree.assert_same_structure(one_of_two[part], alone[part])
             assert_close(*(keras.tree.flatten(run[part]) for run in (one_of_two, alone)))
         assert "must be given the same batches" in one_of_two["refused"]["data"]
@@ -54,4 +54,5 @@ def test_two_processes_give_the_numbers_of_one(assert_close, runs):
     assert [run["resumed"] for run in (alone, *together)] == [0.0, 0.0, 0.0]
     first, second = together
     assert (first["files"], second["files"]) == (alone["files"], 0)
-    assert (folder / "step-0000000004.npz").is_file()
+    for written in ("step-0000000004.npz", "tuned/best/model.weights.h5"):
+        assert (folder / written).is_file()

@@ -76,12 +76,12 @@ def run_layer(make: Callable[[], keras.layers.Layer], *inputs: Any, **named_inpu
         again = _copied(layer)
         _result(again, inputs)
         again.set_weights(layer.get_weights())
-        _check_close(outputs(again)(inputs), expected)
+        _assert_close(outputs(again)(inputs), expected)
     with _property(layer, "each row is computed for itself, and none are taken"):
-        _check_rows(outputs(layer), inputs, expected)
+        _assert_rows(outputs(layer), inputs, expected)
     if "padding_mask" in named_inputs:
         with _property(layer, "tokens don't depend on what is padding"):
-            _check_padding(outputs(layer), inputs, inputs[1]["padding_mask"], expected)
+            _assert_padding(outputs(layer), inputs, inputs[1]["padding_mask"], expected)
     symbols = tree.map_structure(lambda x: keras.Input(x.shape[1:], dtype=x.dtype.name), inputs)
     model = keras.Model(tree.flatten(symbols), _result(layer, symbols))
 
@@ -93,20 +93,20 @@ def run_layer(make: Callable[[], keras.layers.Layer], *inputs: Any, **named_inpu
             shape = [given or size for given, size in zip(symbol.shape, value.shape, strict=True)]
             assert (shape, symbol.dtype) == ([*value.shape], value.dtype.name)
     with _property(layer, "weights that change after a prediction are seen"):
-        _check_close(predicted(model), expected)
+        _assert_close(predicted(model), expected)
         _vary(layer, seed=2)
         expected = outputs(layer)(inputs)
-        _check_close(predicted(model), expected)
+        _assert_close(predicted(model), expected)
     with _property(layer, "a .keras file makes it again"), _folder() as folder:
         model.save(folder / "layer.keras")
-        _check_close(predicted(keras.models.load_model(folder / "layer.keras")), expected)
+        _assert_close(predicted(keras.models.load_model(folder / "layer.keras")), expected)
     for policy in ("mixed_bfloat16", "mixed_float16", "bfloat16"):
         with _property(layer, f"it computes in {policy}"):
             with _policy(policy):
                 half = make()
                 _result(half, inputs)
             half.set_weights(layer.get_weights())
-            _check_close(outputs(half)(inputs), expected, policy.removeprefix("mixed_"))
+            _assert_close(outputs(half)(inputs), expected, policy.removeprefix("mixed_"))
             copied = _copied(half)
             _result(copied, inputs)
             dtypes = [[part.dtype_policy.name for part in all_layers(x)] for x in (half, copied)]
@@ -149,11 +149,11 @@ def run_backbone(make: Callable[[], Backbone]) -> None:
         assert shapes in ({}, {"pooled_output": (len(ids), model.hidden_dim)})
     with _property(model, "inputs but the ids may be left out"):
         whole = {**inputs, "padding_mask": np.ones_like(mask)}
-        _check_close(outputs(model)({"token_ids": ids}), outputs(model)(whole))
+        _assert_close(outputs(model)({"token_ids": ids}), outputs(model)(whole))
     with _property(model, "each row is computed for itself, and none are taken"):
-        _check_rows(outputs(model), inputs, expected)
+        _assert_rows(outputs(model), inputs, expected)
     with _property(model, "tokens don't depend on what is padding"):
-        _check_padding(outputs(model), inputs, mask, expected)
+        _assert_padding(outputs(model), inputs, mask, expected)
     if model.takes_packed_rows:
         with _property(model, "sequences of a packed row don't see each other"):
             parts = np.arange(length) >= length // 2
@@ -161,12 +161,12 @@ def run_backbone(make: Callable[[], Backbone]) -> None:
             found = outputs(model)(packed)["sequence_output"]
             for part in (slice(0, length // 2), slice(length // 2, length)):
                 alone = outputs(model)({"token_ids": ids[:, part]})["sequence_output"]
-                _check_close(found[:, part], alone)
-    _check_copies(model, lambda model: _numpy(model.predict(inputs, verbose=0)))
+                _assert_close(found[:, part], alone)
+    _assert_copies(model, lambda model: _numpy(model.predict(inputs, verbose=0)))
     with _property(model, "weights that change after a prediction are seen"):
         _vary(model, seed=2)
         expected = outputs(model)(inputs)
-        _check_close(model.predict(inputs, verbose=0), expected)
+        _assert_close(model.predict(inputs, verbose=0), expected)
     with _property(model, "it freezes from the bottom to the top"):
         for up_to in reversed(range(model.num_layers + 1)):
             model.freeze(up_to)
@@ -180,17 +180,17 @@ def run_backbone(make: Callable[[], Backbone]) -> None:
             assert part.trainable_variables
     with _property(model, "adapters change nothing before they train or when they are merged"):
         model.enable_lora(2)
-        _check_close(outputs(model)(inputs), expected)
+        _assert_close(outputs(model)(inputs), expected)
         _vary(model, seed=3)
         adapted = outputs(model)(inputs)
         model.merge_lora()
-        _check_close(outputs(model)(inputs), adapted)
+        _assert_close(outputs(model)(inputs), adapted)
     for policy in ("mixed_bfloat16", "mixed_float16"):
         with _property(model, f"it computes in {policy}"):
             with _policy(policy):
                 half = make()
             half.set_weights(model.get_weights())
-            _check_close(outputs(half)(inputs), adapted, policy.removeprefix("mixed_"))
+            _assert_close(outputs(half)(inputs), adapted, policy.removeprefix("mixed_"))
 
 
 def run_task(task: BertTask, x: Any, y: Any = None, *, loss_is_mean: bool = True) -> None:
@@ -234,7 +234,7 @@ def run_task(task: BertTask, x: Any, y: Any = None, *, loss_is_mean: bool = True
     with _property(task, "predict gives float32 arrays, whatever the batches"):
         assert all(type(part) is np.ndarray for part in tree.flatten(expected))
         assert all(part.dtype == "float32" for part in tree.flatten(expected))
-        _check_close(predicted(task, batch_size=1), expected)
+        _assert_close(predicted(task, batch_size=1), expected)
     if not reader.cuts_windows:
         with _property(task, "prepared inputs are predicted like raw examples"):
             [inputs] = reader.batches(x, batching=whole, with_labels=False)
@@ -245,9 +245,9 @@ def run_task(task: BertTask, x: Any, y: Any = None, *, loss_is_mean: bool = True
                     tree.map_structure(lambda x: _at(x, is_token), part)
                     for part in (ready, expected)
                 )
-                _check_close(ready, found)
+                _assert_close(ready, found)
             else:
-                _check_close(ready, expected)
+                _assert_close(ready, expected)
     with _property(task, "answer gives a dict of plain Python for each example"):
         answers = task.answer(x, batch_size=2)
         assert len(answers) == number and json.loads(json.dumps(answers)) == answers
@@ -255,21 +255,21 @@ def run_task(task: BertTask, x: Any, y: Any = None, *, loss_is_mean: bool = True
         assert alone.keys() == answers[0].keys() == answers[-1].keys()
         for name, value in alone.items():
             if np.asarray(value).dtype.kind == "f":
-                _check_close(np.float32(value), np.float32(answers[0][name]))
+                _assert_close(np.float32(value), np.float32(answers[0][name]))
             else:
                 assert value == answers[0][name], name
     if loss_is_mean:
         with _property(task, "loss and metrics don't depend on batches"):
             batchings = (whole, Batching(2, pad_to="full"))
             losses = [task.evaluate(x, y, verbose=0, batching=each) for each in batchings]
-            _check_close(np.float32(losses[1]), np.float32(losses[0]))
-    _check_copies(task, predicted)
+            _assert_close(np.float32(losses[1]), np.float32(losses[0]))
+    _assert_copies(task, predicted)
     with _property(task, "fit trains, and predictions follow the weights"):
         logs = task.fit(x, y, batch_size=number, verbose=0).history
         assert np.isfinite(logs["loss"]).all()
         trained = predicted(task)
         assert max(_differences(trained, expected)) > 0
-        _check_copies(task, predicted, ways=("config",))
+        _assert_copies(task, predicted, ways=("config",))
 
 
 def run_preprocessor(preprocessor: BertPreprocessor, x: Any, y: Any = None) -> None:
@@ -299,11 +299,11 @@ def run_preprocessor(preprocessor: BertPreprocessor, x: Any, y: Any = None) -> N
 
     expected = batched(preprocessor, 10_000)
     with _property(preprocessor, "rows don't depend on batches"):
-        _check_equal(batched(preprocessor, 2), expected)
+        _assert_equal(batched(preprocessor, 2), expected)
     with _property(preprocessor, "a config or a pickle makes it again"):
         for again in (_copied(preprocessor), pickle.loads(pickle.dumps(preprocessor))):
             assert again.get_config() == preprocessor.get_config()
-            _check_equal(batched(again, 10_000), expected)
+            _assert_equal(batched(again, 10_000), expected)
     with _property(preprocessor, "ids are of the vocabulary, and padding is masked"):
         inputs = expected[0] if isinstance(expected, tuple) else expected
         ids, mask = inputs["token_ids"], inputs["padding_mask"]
@@ -394,7 +394,7 @@ def run_format(
                 back = load(place)
                 assert type(back) is type(model) and _settings(back) == _settings(model)
                 assert not back.load_report.new and not back.load_report.left_over
-                _check_equal(back.get_weights(), model.get_weights())
+                _assert_equal(back.get_weights(), model.get_weights())
         with _property(model, "a user's file is not lost, and nothing is half-written"):
             (folder / "thesis").mkdir()
             (folder / "thesis" / "chapter.txt").write_text("years of work")
@@ -462,7 +462,7 @@ def _copied(made: Any) -> Any:
     return type(made).from_config(config)
 
 
-def _check_copies(model, predicted, ways=("config", "file", "preset")):
+def _assert_copies(model, predicted, ways=("config", "file", "preset")):
     expected = predicted(model)
     with _folder() as folder:
         for way in ways:
@@ -479,7 +479,7 @@ def _check_copies(model, predicted, ways=("config", "file", "preset")):
                     assert not again.load_report.new
                 assert type(again) is type(model) and again.get_config() == model.get_config()
                 again.run_eagerly = True
-                _check_close(predicted(again), expected)
+                _assert_close(predicted(again), expected)
 
 
 def _settings(model):
@@ -491,19 +491,19 @@ def _settings(model):
     return {name: value for name, value in config.items() if name not in names}
 
 
-def _check_rows(outputs, inputs, expected):
+def _assert_rows(outputs, inputs, expected):
     number = len(tree.flatten(inputs)[0])
     for row in range(number):
         found = outputs(tree.map_structure(lambda x, row=row: x[row : row + 1], inputs))
         size = len(tree.flatten(found)[0])  # a layer may make several rows of one
         part = slice(row * size, (row + 1) * size)
-        _check_close(found, tree.map_structure(lambda x, part=part: x[part], expected))
+        _assert_close(found, tree.map_structure(lambda x, part=part: x[part], expected))
     none = outputs(tree.map_structure(lambda x: x[:0], inputs))
     for found, some in zip(tree.flatten(none), tree.flatten(expected), strict=True):
         assert (found.shape, found.dtype) == ((0, *some.shape[1:]), some.dtype)
 
 
-def _check_padding(outputs, inputs, mask, expected):
+def _assert_padding(outputs, inputs, mask, expected):
     is_padding = mask == 0
 
     def changed(x):
@@ -514,7 +514,7 @@ def _check_padding(outputs, inputs, mask, expected):
         return others
 
     found = outputs(tree.map_structure(changed, inputs))
-    _check_close(_at(found, ~is_padding), _at(expected, ~is_padding))
+    _assert_close(_at(found, ~is_padding), _at(expected, ~is_padding))
 
 
 def _at(outputs, is_token):
@@ -531,12 +531,12 @@ def _differences(found, expected):
     return [np.abs(np.float32(a) - np.float32(b)).max(initial=0) for a, b in pairs]
 
 
-def _check_close(found: Any, expected: Any, dtype: str = "float32") -> None:
+def _assert_close(found: Any, expected: Any, dtype: str = "float32") -> None:
     sizes = [np.abs(part).max(initial=0) for part in tree.flatten(expected)]
     for difference, size in zip(_differences(found, expected), sizes, strict=True):
         bound = ROUNDINGS[dtype] * size
         assert difference <= bound, f"values differ by {difference:.2g}, by more than {bound:.2g}"
 
 
-def _check_equal(found: Any, expected: Any) -> None:
+def _assert_equal(found: Any, expected: Any) -> None:
     tree.map_structure(np.testing.assert_array_equal, found, expected)

@@ -21,6 +21,7 @@ from keras_bert.layers.layer_combination import LayerCombination
 from keras_bert.layers.masked_lm_head import HeadTransform, MaskedLMHead
 from keras_bert.layers.modernbert_layers import (
     GatedFeedForward,
+    ModernBertBlock,
     ModernBertEmbeddings,
 )
 from keras_bert.layers.packed_rows import ClsVectors, MeanVectors
@@ -48,6 +49,7 @@ LAYERS = {  # a function that makes the layer, positional inputs, named inputs
     "ModernBERT's embeddings": (of(ModernBertEmbeddings, 10, 8, 6), [IDS], {}),
     "attention": (of(SelfAttention, 2, 8, 0.1), [X], MASK),
     "block": (of(EncoderBlock, 2, 8, 16), [X], MASK),
+    "ModernBERT's block": (of(ModernBertBlock, 2, 8, 16, window=1), [X], MASK),
     "gated": (of(GatedFeedForward, 8, 16), [X], {}),
     "dropout": (of(Dropout, 0.1), [X], {}),
     "masked LM": (masked_lm_head, [X, IDS % 5], {}),

@@ -66,6 +66,7 @@ def test_what_cannot_be_ranked_or_scored_is_refused(model, refused):
         (r"one query.*got \['b', 'a'\]", model.rank, ["b", "a"], ["a"]),
         ("no texts: give at least one", model.rank, "a", []),
         ("Text 1 is None, not a string", model.rank, "a", ["b", None]),
+        ("An example has up to 1 text; got 2", model.rank, "a", [("b", "c")]),
         ("top_k must be at least 1", model.rank, "a", ["b"], 0),
         ("got single texts", model.answer, ["a", "b"]),
         ("up to 3 texts; got 4", model.answer, [("a", "b", "c", "d")]),

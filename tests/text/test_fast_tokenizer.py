@@ -32,6 +32,7 @@ def test_ids_and_offsets_are_those_of_tokenizers(name):
     data = MAKE[name]()
     theirs = tokenizers.Tokenizer.from_buffer(data)
     own = FastTokenizer(data)
+    assert own.vocabulary_size() == 1 + max(theirs.get_vocab().values())
     rows = theirs.encode_batch(TEXTS, add_special_tokens=False)
     ids, starts, ends = own.tokenize_with_offsets(TEXTS)
     assert ids == own(TEXTS) == [row.ids for row in rows]

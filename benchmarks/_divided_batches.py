@@ -1,4 +1,4 @@
-"""Trains small models on some devices and prints what came of it, as a line of JSON.
+"""Trains small models on some devices and prints their logs and weights as lines of JSON.
 
     python _divided_batches.py tensorflow 2 '{"accumulation_steps": 2, "jit_compile": true}' ...
 

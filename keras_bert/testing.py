@@ -30,6 +30,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.forms import take
+from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.training.keras_internals import all_layers
 
@@ -210,6 +211,7 @@ def run_task(task: BertTask, x: Any, y: Any = None, *, loss_is_mean: bool = True
 
     Raises:
         AssertionError: if a property doesn't hold; a note names it.
+        ValueError: if the task has no preprocessor.
 
     Example:
     >>> from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor
@@ -222,7 +224,7 @@ def run_task(task: BertTask, x: Any, y: Any = None, *, loss_is_mean: bool = True
     if not task.compiled:
         task.compile(optimizer=keras.optimizers.SGD(0.1))
     _vary(task)
-    reader = task.preprocessor
+    reader = preprocessor_of(task)
     number = len(reader.listed(x))
     whole = Batching(4 * number, pad_to="full")
 
@@ -239,13 +241,9 @@ def run_task(task: BertTask, x: Any, y: Any = None, *, loss_is_mean: bool = True
         with _property(task, "prepared inputs are predicted like raw examples"):
             [inputs] = reader.batches(x, batching=whole, with_labels=False)
             ready = predicted(task, inputs)
-            if isinstance(ready, dict) or ready.ndim == 3:  # of tokens: padding has no outputs
-                is_token = inputs["padding_mask"] == 1
-                ready, found = (
-                    tree.map_structure(lambda x: _at(x, is_token), part)
-                    for part in (ready, expected)
-                )
-                _assert_close(ready, found)
+            is_token = inputs["padding_mask"] == 1
+            if isinstance(ready, dict) or ready.ndim == 3:  # of tokens: raw padding has no outputs
+                _assert_close(_at(ready, is_token), _at(expected, is_token))
             else:
                 _assert_close(ready, expected)
     with _property(task, "answer gives a dict of plain Python for each example"):
@@ -505,6 +503,7 @@ def _assert_rows(outputs, inputs, expected):
 
 def _assert_padding(outputs, inputs, mask, expected):
     is_padding = mask == 0
+    assert is_padding.any(), "give a padding_mask with zeros"
 
     def changed(x):
         if x is mask or x.shape[:2] != mask.shape:
@@ -527,7 +526,8 @@ def _at(outputs, is_token):
 
 
 def _differences(found, expected):
-    pairs = zip(tree.flatten(found), tree.flatten(expected), strict=True)
+    pairs = list(zip(tree.flatten(found), tree.flatten(expected), strict=True))
+    assert [a.shape for a, _ in pairs] == [b.shape for _, b in pairs]
     return [np.abs(np.float32(a) - np.float32(b)).max(initial=0) for a, b in pairs]
 
 

@@ -5,6 +5,7 @@ Those of tasks and formats are in `models/test_every_task.py` and
 """
 
 import functools
+import shutil
 
 import keras
 import numpy as np
@@ -131,9 +132,40 @@ class Forgets(keras_bert.BertPreprocessor):
         return {**super().get_config(), "sequence_length": 9}
 
 
+class Leaks(keras.layers.Layer):
+    """Adds all tokens to each, also what is padding."""
+
+    def call(self, x, padding_mask=None):
+        return x + keras.ops.sum(x, axis=1, keepdims=True)
+
+
+class Counts(keras_bert.BertTokenizer):
+    """Leaves out the first text of several."""
+
+    def tokenize(self, text):
+        tokens = super().tokenize(text)
+        return [[], [], *tokens[2:]] if len(text) > 2 else tokens
+
+
+def overwrite(model, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_to_preset(folder)
+
+
 def test_a_broken_class_is_told_which_property_it_lacks(letters):
     calls = {
         "each row": (testing.run_layer, Sums, X),
+        "what is padding": (
+            functools.partial(testing.run_layer, padding_mask=MASK["padding_mask"]),
+            Leaks,
+            X,
+        ),
+        "other texts": (
+            testing.run_tokenizer,
+            Counts.from_config(letters.get_config()),
+            ["a", "b"],
+        ),
+        "file is not lost": (testing.run_format, overwrite, keras_bert.BertClassifier(BERT(), 2)),
         "a config": (testing.run_preprocessor, Forgets(letters, 12), TEXTS),
     }
     for lacks, (contract, *arguments) in calls.items():

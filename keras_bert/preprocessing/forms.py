@@ -113,7 +113,10 @@ def map_values(function: Callable, x: Mapping) -> dict:
 
 def rows_of(columns: Mapping) -> list[dict]:
     """Returns the rows of a dict of columns, a dict each."""
-    lengths = {len(column) if hasattr(column, "__len__") else None for column in columns.values()}
+    lengths = {
+        len(column) if hasattr(column, "__len__") and getattr(column, "shape", None) != () else None
+        for column in columns.values()
+    }
     if len(lengths) > 1 or None in lengths:
         raise ValueError(f"Columns must be lists of the same length; got {shown(columns)}.")
     rows = zip(*columns.values(), strict=True)

@@ -38,20 +38,6 @@ class Loader:
         return iter(self.rows)
 
 
-class BatchList(keras.utils.PyDataset):
-    """Batches in a user's own class."""
-
-    def __init__(self, batches):
-        super().__init__()
-        self.batches = batches
-
-    def __len__(self):
-        return len(self.batches)
-
-    def __getitem__(self, index):
-        return self.batches[index]
-
-
 def backend_is(name):
     return keras.backend.backend() == name
 

@@ -18,7 +18,8 @@ from keras_bert import (
     BertTokenClassifierPreprocessor,
 )
 from keras_bert.readers import read_squad
-from tests.habits.conftest import LABELS, NAMES, PLAIN, TEXTS, WEIGHTS, BatchList, Loader, Rows
+from tests.habits.conftest import LABELS, NAMES, PLAIN, TEXTS, WEIGHTS, Loader, Rows
+from tests.pairs.examples import BatchList
 
 NAMED = [NAMES[label] for label in LABELS]
 TABLE = pd.DataFrame({"text": TEXTS, "label": NAMED})

@@ -16,8 +16,9 @@ import pytest
 
 from keras_bert import Batching, BertClassifier
 from keras_bert.training.keras_internals import build_from_batch
-from tests.habits.conftest import LETTERS, BatchList, Loader, Rows
+from tests.habits.conftest import LETTERS, Loader, Rows
 from tests.pairs.covering import Covering
+from tests.pairs.examples import BatchList
 
 RANDOM = np.random.default_rng(3)
 TEXTS = {

@@ -134,7 +134,7 @@ def corpus_batches(run, next_sentence, seed=1, epochs=1):
     )
 
 
-class Pydataset(keras.utils.PyDataset):
+class BatchList(keras.utils.PyDataset):
     """Batches of arrays, as a user's own class."""
 
     def __init__(self, batches):

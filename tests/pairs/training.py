@@ -184,7 +184,7 @@ def training_data(model, run):
     if is_prepared(run):
         batches = batches_of(model, run, data)
         if form == "prepared PyDataset":
-            return {"x": examples.Pydataset(batches)}
+            return {"x": examples.BatchList(batches)}
         return {"x": examples.as_tf_data(batches, is_known="unknown" not in form)}
     if form == "arrays":
         return as_arguments(*(examples.columns(examples.as_array, part) for part in data))

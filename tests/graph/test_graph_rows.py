@@ -1,5 +1,6 @@
 """Texts in a graph are read and answered as in Python: rows, windows and answers of every task."""
 
+import functools
 import unicodedata
 
 import numpy as np
@@ -8,20 +9,8 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
-from keras_bert import (
-    BertClassifierPreprocessor,
-    BertMultipleChoicePreprocessor,
-    BertPreprocessor,
-    BertRerankerPreprocessor,
-    BertSpanLabelerPreprocessor,
-    BertTokenClassifierPreprocessor,
-    BertTokenizer,
-)
-from keras_bert.preprocessing.question_windows import question_windows
-from keras_bert.preprocessing.text_rows import located, ops_of
-from keras_bert.preprocessing.text_words import text_words
-from keras_bert.preprocessing.texts import TextExamples
-from keras_bert.text import numpy_ops
+import keras_bert
+from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.text.tokens import TRUNCATIONS
 
 LENGTH = 14
@@ -40,80 +29,32 @@ def odd_texts(count, seed, most=12):
     others = map(chr, generator.integers(0x80, 0x30000, 900).tolist())
     # Marks outside category Mn keep a wrong order in a graph, as `GraphTokenizer` documents.
     others = [c for c in others if unicodedata.category(c) not in ("Cs", "Mc", "Me")]
-    characters = np.array([*"abcde" * 60, *".,'( " * 20, *ODD * 6, *others], object)
+    pool = np.array([*"abcde" * 60, *".,'(" * 20, *" " * 500, *ODD * 6, *others], object)
     numbers = generator.integers(0, most, count) * np.where(generator.random(count) < 0.05, 6, 1)
-    letters = generator.choice(characters, (int(numbers.sum()), 4)).tolist()
-    sizes = generator.integers(1, 5, len(letters)).tolist()
-    words = ("".join(some[:size]) for some, size in zip(letters, sizes, strict=True))
-    return [" ".join(next(words) for _ in range(number)) for number in numbers]
+    return ["".join(generator.choice(pool, 4 * number)) for number in numbers]
 
 
-def keys(inputs):
-    """A number for each token of inputs, `[..., S]`, from which logits are drawn."""
+def predict(kind, classes, inputs):
+    """Random outputs in the place of a model's, drawn from all of a token's or a row's inputs."""
     ops = ops_of(inputs)
-    ids, segments = (ops.cast(inputs[name], "int64") for name in ("token_ids", "segment_ids"))
-    return (ids + 90 * segments) * (7 + ops.arange(ids.shape[-1] or tf.shape(ids)[-1]) ** 2)
-
-
-def logits(keys, classes):
-    """Random logits in the place of a model's, `[..., C]`, for keys `[...]`."""
-    ops = ops_of(keys)
-    return ops.take(LOGITS, (31 * keys[..., None] + 101 * np.arange(classes)) % len(LOGITS))
-
-
-def classified(preprocessor, *columns):
-    """Inputs and answers of a classifier: of texts, pairs or windows."""
-    rows = preprocessor.rows(TextExamples(columns))
-    [inputs] = rows.as_batch()
-    outputs = logits(rows.ops.row_sums(keys(inputs)), len(preprocessor.label_names))
-    return inputs, preprocessor.answers(rows.pooled(outputs))
-
-
-def reranked(preprocessor, *columns):
-    rows = preprocessor.rows(TextExamples(columns))
-    [inputs] = rows.as_batch()
-    return inputs, preprocessor.answers(logits(keys(inputs)[:, :, 1], 1)[..., 0], rows)
-
-
-def found_entities(preprocessor, texts):
-    rows = text_words(located(preprocessor, texts), preprocessor.packer)
-    [inputs] = rows.as_batch()
-    return inputs, preprocessor.answers(logits(keys(inputs), len(TAGS)), rows)
-
-
-def answered(preprocessor, questions, contexts):
-    texts = preprocessor.tokenized(questions), located(preprocessor, contexts)
-    ops = texts[0].ops
-    rows = question_windows(preprocessor, *texts, ops.arange(ops.num_rows(texts[0].lengths)))
-    [inputs] = rows.as_batch()
-    outputs = logits(keys(inputs), 2)
-    outputs = {"start": outputs[..., 0], "end": outputs[..., 1]}
-    places = rows.places(LENGTH)
-    parts = rows.question, rows.first, rows.length, places["begins"], places["in_context"]
-    return inputs, parts, preprocessor.answers(outputs, rows)
+    names = ("token_ids", "segment_ids", "padding_mask")
+    ids, segments, mask = (ops.cast(inputs[name], "int64") for name in names)
+    positions = ops.arange(ids.shape[-1] or tf.shape(ids)[-1])
+    keys = (ids + 90 * segments + 180 * mask) * (7 + positions**2)  # [..., S]
+    if kind not in ("TokenClassifier", "SpanLabeler"):
+        keys = ops.cumsum(keys, -1)[..., -1]
+    outputs = ops.take(LOGITS, (31 * keys[..., None] + 101 * np.arange(classes)) % len(LOGITS))
+    if kind == "SpanLabeler":
+        return {"start": outputs[..., 0], "end": outputs[..., 1]}
+    if kind == "MultipleChoice":
+        outputs -= 1e9 * ops.cast(mask[..., :1] == 0, "float32")
+    return outputs if kind in ("Classifier", "TokenClassifier") else outputs[..., 0]
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return BertTokenizer([*special, *PIECES, *(f"##{piece}" for piece in PIECES)])
-
-
-@pytest.fixture(scope="module")
-def same_in_both(tokenizer, same):
-    """A function that asserts that a function makes the same in a graph and in Python."""
-
-    def check(function, kind, *columns, **settings):
-        preprocessor = kind(tokenizer, LENGTH, **settings)
-        tensors = [tf.constant(column) for column in columns]
-        in_graph = tf.function(
-            lambda *tensors: function(preprocessor, *tensors),
-            [tf.TensorSpec([None, *t.shape[1:]], t.dtype) for t in tensors],
-            autograph=False,
-        )
-        same(in_graph(*tensors), function(preprocessor, *columns), size=LARGEST)
-
-    return check
+    return keras_bert.BertTokenizer([*special, *PIECES, *(f"##{piece}" for piece in PIECES)])
 
 
 @pytest.fixture(params=[300, pytest.param(20_000, marks=pytest.mark.weekly)])
@@ -122,58 +63,54 @@ def count(request):
 
 
 NAMES = ["bad", "fine", "good"]
+SPANS = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 5}
+CASES = {  # the task, its preprocessor's settings, the most words of each text, the classes
+    "windows": ("Classifier", {"window_stride": 5, "label_names": NAMES}, [12], 3),
+    "several": ("Classifier", {"multi_label": True, "label_names": NAMES}, [12], 3),
+    "documents": ("Reranker", {}, [12, 12], 1),
+    "logits": ("Reranker", {"activation": "linear"}, [12, 12], 1),
+    "entities": ("TokenClassifier", {"label_names": TAGS}, [12], 7),
+    "questions": ("SpanLabeler", SPANS, [4, 12], 2),
+    "no answers": ("SpanLabeler", {**SPANS, "null_threshold": -2.0}, [4, 12], 2),
+    "choices": ("MultipleChoice", {}, [12, 12, 12, 12, 12], 1),
+}
+for truncation in TRUNCATIONS:
+    settings = {"truncation": truncation, "threshold": 0.3, "label_names": NAMES[:2]}
+    CASES[truncation] = "Classifier", settings, [12], 2
+    CASES[f"{truncation} of pairs"] = "Classifier", settings, [12, 12], 2
 
 
-@pytest.mark.parametrize("truncation", TRUNCATIONS)
-def test_texts_and_pairs(same_in_both, count, truncation):
-    kind, texts, pairs = BertClassifierPreprocessor, odd_texts(count, 1), odd_texts(count, 2)
-    settings = {"truncation": truncation, "threshold": 0.3}
-    same_in_both(classified, kind, texts, label_names=NAMES, **settings)
-    same_in_both(classified, kind, texts, pairs, label_names=NAMES[:2], **settings)
-    same_in_both(lambda reader, *texts: reader(*texts), BertPreprocessor, texts, pairs)
+@pytest.mark.parametrize("name", CASES)
+def test_a_graph_answers_texts_as_python_does(tokenizer, same, count, name):
+    kind, settings, sizes, classes = CASES[name]
+    columns = [odd_texts(count, seed, most) for seed, most in enumerate(sizes)]
+    x = columns[0] if len(columns) == 1 else tuple(columns)
+    served = columns
+    if kind == "Classifier" and len(columns) == 2:
+        served = [list(zip(*columns, strict=True))]
+    if kind == "SpanLabeler":
+        x = [{"question": a, "context": b} for a, b in zip(*columns, strict=True)]
+    if kind == "MultipleChoice":
+        contexts, *choices = columns
+        # Two choices are there; the others may be missing.
+        choices = [(f"{a}.", f"{b}.", *others) for a, b, *others in zip(*choices, strict=True)]
+        x = [{"context": a, "choices": b} for a, b in zip(contexts, choices, strict=True)]
+        served = contexts, choices
+    reader = getattr(keras_bert, f"Bert{kind}Preprocessor")(tokenizer, LENGTH, **settings)
+    outputs_of = functools.partial(predict, kind, classes)
+    rows = reader.read(x)
+    expected = reader.answers(rows.pooled(outputs_of(rows.as_batch()[0])), rows)
+    if kind == "MultipleChoice":
+        expected["probabilities"] = np.stack(expected["probabilities"])
+        expected["choice"] = np.array(expected["choice"], object)
+    tensors = [*map(tf.constant, served)]
+    specs = [tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype) for tensor in tensors]
+    serve = tf.function(functools.partial(reader.serve, outputs_of), specs, autograph=False)
+    same(serve(*tensors), expected, size=LARGEST)
 
 
-def test_windows(same_in_both, count):
-    for multi_label in (False, True):
-        settings = {"label_names": NAMES, "multi_label": multi_label, "window_stride": 5}
-        same_in_both(classified, BertClassifierPreprocessor, odd_texts(count, 3), **settings)
-
-
-def test_documents(same_in_both, count):
-    columns = [odd_texts(count, seed) for seed in (4, 5, 6)]
-    same_in_both(reranked, BertRerankerPreprocessor, *columns)
-    same_in_both(reranked, BertRerankerPreprocessor, *columns[:2], activation="linear")
-
-
-def test_entities(same_in_both, count):
-    kind, texts = BertTokenClassifierPreprocessor, odd_texts(count, 7)
-    same_in_both(found_entities, kind, texts, label_names=TAGS)
-
-
-def test_answers_to_questions(same_in_both, count):
-    settings = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 5}
-    columns = odd_texts(count, 8, most=4), odd_texts(count, 9)
-    for threshold in (None, -2.0):
-        settings["null_threshold"] = threshold
-        same_in_both(answered, BertSpanLabelerPreprocessor, *columns, **settings)
-
-
-def test_choices(tokenizer, same, count):
-    contexts, texts = odd_texts(count, 14), odd_texts(4 * count, 15)
-    choices = np.array(texts, object).reshape(count, 4)
-    choices[:, 1:3] += "a"  # two are there; the others may be missing
-    preprocessor = BertMultipleChoicePreprocessor(tokenizer, LENGTH)
-
-    def predict(inputs):
-        ops = ops_of(inputs)
-        is_empty = ops.cast(inputs["padding_mask"][..., 0] == 0, "float32")
-        return logits(ops.cumsum(keys(inputs), -1)[..., -1], 1)[..., 0] - 1e9 * is_empty
-
-    questions = zip(contexts, choices.tolist(), strict=True)
-    rows = preprocessor.read([{"context": a, "choices": b} for a, b in questions])
-    expected = preprocessor.answers(predict(rows.as_batch()[0]), rows)
-    expected |= {"probabilities": np.stack(expected["probabilities"])}
-    expected |= {"choice": numpy_ops.strings(expected["choice"])}
-    serve = tf.function(lambda *texts: preprocessor.serve(predict, *texts), autograph=False)
-    found = serve(tf.constant(contexts), tf.constant(choices.tolist()))
-    same(found, expected, size=LARGEST)
+def test_calls_in_a_graph_are_those_of_python(tokenizer, same, count):
+    texts, pairs = odd_texts(count, 1), odd_texts(count, 2)
+    reader = keras_bert.BertPreprocessor(tokenizer, LENGTH)
+    in_graph = tf.function(reader, [tf.TensorSpec([None], tf.string)] * 2, autograph=False)
+    same(in_graph(tf.constant(texts), tf.constant(pairs)), reader(texts, pairs))

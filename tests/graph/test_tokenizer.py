@@ -64,11 +64,11 @@ def test_every_character_gives_the_tokens_of_python(alphabet, assigned_character
 
 
 def test_words_are_measured_in_characters(alphabet):
-    letters = "aéß字ก😀한Σ"
-    words = [letter * n for letter in letters for n in (50, 51, 66, 67, 199, 200, 201, 400)]
+    letters = "aé字😀한Σ"
+    words = [letter * n for letter in letters for n in (66, 67, 200, 201)]
     texts = [f"x {word}, y{'b' * 300} {word}.{word}" for word in words]
     for lowercase in (True, False):
-        assert_same(BertTokenizer(alphabet(letters + "y", lowercase), lowercase), texts + words)
+        assert_same(BertTokenizer(alphabet(letters + "y", lowercase), lowercase), texts)
 
 
 def test_a_graph_made_inside_a_function_works(special_tokens):
@@ -108,24 +108,17 @@ def test_punctuation_is_that_of_python_where_icu_has_another(special_tokens, mon
 
 
 MODULE = "keras_bert.graph.tensorflow_text"
-UNDEFINED = """
-import tensorflow as tf
-raise tf.errors.NotFoundError(None, None, "_tflite_registrar.so: undefined symbol: icudt77_dat")
-"""
+ERRORS = ["ImportError('no module')", "tf.errors.NotFoundError(None, None, 'no symbol')"]
 
 
-@pytest.mark.parametrize("reason", ["tensorflow_text", "undefined symbol"])
-def test_an_import_that_fails_says_what_to_install(tensorflow, monkeypatch, tmp_path, reason):
-    monkeypatch.delitem(sys.modules, MODULE, raising=False)
-    monkeypatch.delitem(sys.modules, "tensorflow_text", raising=False)
-    if reason == "tensorflow_text":  # which isn't installed
-        monkeypatch.setitem(sys.modules, "tensorflow_text", None)
-    else:
-        (tmp_path / "tensorflow_text.py").write_text(UNDEFINED)
-        monkeypatch.syspath_prepend(tmp_path)
-    version = ".".join(tensorflow.__version__.split(".")[:2])
-    message = rf"failed \(.*{reason}.*pip install .*text=={version}\.\*"
-    with pytest.raises(ImportError, match=message):
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_import_that_fails_says_what_to_install(monkeypatch, tmp_path, error):
+    (tmp_path / "tensorflow_text.py").write_text(f"import tensorflow as tf\nraise {error}")
+    monkeypatch.syspath_prepend(tmp_path)
+    for module in ("tensorflow_text", MODULE):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    version = ".".join(tf.__version__.split(".")[:2])
+    with pytest.raises(ImportError, match=rf"failed \(no .*pip install .*text=={version}\.\*"):
         importlib.import_module(MODULE)
 
 

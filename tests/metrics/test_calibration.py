@@ -56,12 +56,10 @@ def test_no_other_threshold_has_a_higher_f1():
 
 
 def test_what_are_no_labels_and_probabilities_is_refused(refused):
-    half = [[0.5, 0.5]]
     for labels, rows, message in (
-        ([0, 1], half, r"\(2,\) and \(1, 2\)"),
-        ([2], half, r"class numbers; got 2 at \[0\]"),
+        ([0, 1], [[0.5, 0.5]], r"\(2,\) and \(1, 2\)"),
+        ([2], [[0.5, 0.5]], r"class numbers; got 2 at \[0\]"),
         ([0], [[2.0, -1.0]], "0 to 1; got 2.0"),
-        ([0], [0.5], r"\(1,\) and \(1,\)"),
         ([], [[]], r"\(0,\) and \(1, 0\)"),
     ):
         refused(message, expected_calibration_error, labels, rows)

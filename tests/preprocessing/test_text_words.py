@@ -38,8 +38,8 @@ def test_every_word_of_a_long_text_is_read_where_it_stands_amid(tokenizer):
         words = words_of(preprocessor, " ".join(letters))
         token_ids = words.as_batch()[0]["token_ids"]
         window, position = words.window, words.position
-        read = token_ids[window, position]
-        assert [tokenizer.id_to_token(int(i)) for i in read] == letters.tolist(), length
+        read = token_ids[window, position].tolist()
+        assert [*map(tokenizer.id_to_token, read)] == letters.tolist(), length
         assert (np.diff(window) >= 0).all() and set(window) <= set(range(len(token_ids))), length
         inner = (window > 0) & (window < len(token_ids) - 1)
         distance = np.minimum(position, room + 1 - position)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from keras_bert.scoring.ranking_scorers import RelevanceScorer, VectorScorer
-from keras_bert.scoring.scorer import Scorer
 
 
 def scores(vectors, y=None):
@@ -34,9 +33,7 @@ def test_ranks_and_neighbors_are_those_of_a_loop():
 
 
 def test_answers_without_a_table_are_lines_of_json(tmp_path):
-    several = {"score": np.array([0.5, 0.25])}  # of the documents of a query
-    for scorer, answer in ((Scorer, {"values": np.ones(2)}), (RelevanceScorer, several)):
-        scorer(None).write(tmp_path, "dev", [answer, answer], ["x", "y"])
-        lines = (tmp_path / "dev_answers.jsonl").read_text().splitlines()
-        [(name, values)] = answer.items()
-        assert [*map(json.loads, lines)] == [{name: values.tolist()}] * 2
+    answer = {"score": np.array([0.5, 0.25])}  # of the documents of a query
+    RelevanceScorer(None).write(tmp_path, "dev", [answer, answer], ["x", "y"])
+    lines = (tmp_path / "dev_answers.jsonl").read_text().splitlines()
+    assert [*map(json.loads, lines)] == [{"score": [0.5, 0.25]}] * 2

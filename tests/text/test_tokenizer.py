@@ -68,11 +68,10 @@ def test_a_sigma_is_final_where_python_says_so(both, assigned_characters):
 
 
 def test_words_longer_than_the_limit_in_characters_are_unknown(both, special_tokens, refused):
-    counts = (50, 51, 66, 67, 199, 200, 201, 400)
-    words = [letter * count for letter in "aéß字ก😀한Σ" for count in counts]
+    words = [letter * count for letter in "aéß字😀한Σ" for count in (66, 67, 199, 200, 201)]
     texts = [f"x {word}, y{'b' * 300} {word}.{word}" for word in words]
     for pair in both.values():
-        assert differences(*pair, words + texts) == []
+        assert differences(*pair, texts) == []
     short = BertTokenizer([*special_tokens, "a", "##a"], max_word_characters=3)
     assert [len(row) for row in short(["aaa", "aaaa"])] == [3, 1]
     refused("max_word_characters", BertTokenizer, special_tokens, max_word_characters=0)
@@ -107,17 +106,13 @@ def test_marks_are_sorted_and_places_reach_over_what_is_deleted(both):
     stem, dot, virama = "\U0001d165", "\U0001d16d", "\u1b44"  # no accents
     texts = [f"a{dot}{stem}", f"a{dot}\u0301{stem}\u00ad{virama}b", f"a{dot}{stem}." * 99]
     texts.append("\ufeffCafe\u00ad\u0301\u00ads 한 İ")
-    tokenizer, reference = both[True]
-    assert differences(tokenizer, reference, texts) == []
-    assert tokenizer.detokenize(tokenizer(texts[0])) == f"a{stem}{dot}"
+    assert differences(*both[True], texts) == []
 
 
 def test_the_cache_is_bounded_and_long_texts_are_not_kept(special_tokens, monkeypatch):
     monkeypatch.setattr(wordpieces, "_MAX_CACHED", 10)
-    tokenizer = BertTokenizer([*special_tokens, *map(chr, range(97, 123))])
-    letters = [chr(97 + number % 26) for number in range(100)]
-    flat, lengths = tokenizer.flat_ids([*letters, "a" * 50])
-    assert flat.tolist() == [*(5 + number % 26 for number in range(100)), 1]
-    assert lengths.tolist() == [1] * 101
+    letters = [chr(97 + number) for number in range(26)]
+    tokenizer = BertTokenizer([*special_tokens, *letters])
+    assert tokenizer([*letters, "a" * 50]) == [*([5 + number] for number in range(26)), [1]]
     kept = tokenizer._cutter._ids
     assert 0 < len(kept) <= 10 and "a" * 50 not in kept

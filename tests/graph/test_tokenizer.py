@@ -28,9 +28,9 @@ def assert_same(tokenizer, texts):
     expected = ops.tokenize_with_offsets(tf.constant(texts))
     found = tokenizer.tokenize_with_offsets(texts, unit="bytes")
     for theirs, ours in zip(expected, found, strict=True):
-        if theirs.to_list() != ours:
-            pairs = zip(texts, theirs.to_list(), ours, strict=True)
-            pytest.fail(ascii([case for case in pairs if case[1] != case[2]][:3]))
+        cases = zip(texts, theirs.to_list(), ours, strict=True)
+        wrong = [case for case in cases if case[1] != case[2]]
+        assert not wrong, ascii(wrong[:3])
     assert ops.tokenize(tf.constant(texts)).to_list() == found[0]
 
 
@@ -86,12 +86,11 @@ def test_a_token_too_long_for_the_trie_is_refused(special_tokens, refused):
 
 def test_a_graph_is_built_once_for_a_vocabulary():
     words = [*SPECIAL_TOKENS, "tables", "built", "##once"]
-    first, second = (graph_tokenizer(BertTokenizer(words)) for _ in range(2))
-    assert first is second
-    assert graph_tokenizer(BertTokenizer(words, max_word_characters=3)) is not first
-    other = graph_tokenizer(BertTokenizer([*words[:-1], "##twice"]))
-    assert other.tokenize(tf.constant(["builttwice"])).to_list() == [[6, 7]]
-    assert first.tokenize(tf.constant(["builttwice"])).to_list() == [[1]]
+    first, again, of_short_words, other = (
+        graph_tokenizer(BertTokenizer(*arguments))
+        for arguments in ((words,), (words,), (words, True, 3), ([*words[:-1], "##twice"],))
+    )
+    assert first is again and first is not of_short_words and first is not other
 
 
 def test_punctuation_is_that_of_python_where_icu_has_another(special_tokens, monkeypatch):

@@ -31,8 +31,7 @@ def test_the_page_holds_the_probabilities(model, tmp_path):
     assert view.probabilities.shape == (3, 2, 8, 8)
     ids, segments = np.array([[2, 5, 6, 7, 3, 6, 5, 3]]), np.array([[0] * 5 + [1] * 3])
     found = model.backbone.attention_probabilities({"token_ids": ids, "segment_ids": segments})
-    for layer, own in zip(found, view.probabilities, strict=True):
-        np.testing.assert_array_equal(np.asarray(layer)[0], own)
+    np.testing.assert_array_equal(np.concatenate(found), view.probabilities)
     view.save(tmp_path / "view.html")
     data = data_of((tmp_path / "view.html").read_text())
     assert data["tokens"] == view.tokens and data["segments"] == [0] * 5 + [1] * 3

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert import Batching
+from keras_bert.text import numpy_ops
 
 
 def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch):
@@ -22,6 +23,17 @@ def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch):
         for drops in (True, False):
             chosen = Batching(pad_to=(100,), drop_remainder=drops)
             assert chosen.for_rows(128) == chosen
+
+
+def test_rows_are_padded_to_the_smallest_length_that_holds_them():
+    for options, widths in (
+        ({"pad_to": "full"}, [10, 10, 10]),
+        ({"pad_to": "longest"}, [1, 4, 10]),
+        ({"pad_to": (5,)}, [5, 5, 10]),  # the whole length is always one of them
+        ({"bucket_lengths": (4, 10)}, [4, 4, 10]),
+    ):
+        lengths = map(np.int64, ([], [2, 4], [10]))
+        assert [Batching(**options).width(each, 10, numpy_ops) for each in lengths] == widths
 
 
 def test_evaluation_keeps_every_example_in_order():

@@ -1,7 +1,5 @@
 """`BertPreprocessor.batches`: texts, labels and weights as the batches that a model trains on."""
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -28,17 +26,13 @@ def assert_equal(found, expected):
 def test_batches_hold_what_a_call_makes_with_labels_and_weights(preprocessor, refused):
     numbers = np.arange(12.0).reshape(6, 2)
     with_numbers = {"text": TEXTS, "features": numbers}
-    dropping = dataclasses.replace(FULL, drop_remainder=True)
     for x, expected in (
-        (TEXTS, preprocessor(TEXTS)),
         ((TEXTS, SECONDS), preprocessor(TEXTS, SECONDS)),
         (with_numbers, {**preprocessor(TEXTS), "features": np.float32(numbers)}),
     ):
         found = joined(preprocessor.batches(x, LABELS, WEIGHTS, batching=FULL))
         assert_equal(found, (expected, np.array(LABELS), np.float32(WEIGHTS)))
         assert_equal(joined(preprocessor.batches(x, batching=FULL)), expected)
-        [batch] = preprocessor.batches(x, batching=dropping)
-        assert_equal(batch, {name: values[:4] for name, values in expected.items()})
     numbers[4, 1] = np.nan
     refused("features must be finite numbers; got nan at .4, 1", preprocessor.batches, with_numbers)
 
@@ -48,26 +42,6 @@ def test_labels_keep_their_values_and_type(preprocessor):
     for labels in (scores, scores[:, None], scores.astype("float64"), np.array(LABELS)):
         [_, found] = preprocessor.read(TEXTS, labels).batch(np.arange(6), FULL)
         assert np.array_equal(found, labels) and found.dtype == labels.dtype
-
-
-def test_batches_are_padded_as_asked(preprocessor):
-    rows, whole = preprocessor.read(TEXTS, np.arange(6)), preprocessor(TEXTS)
-
-    def lengths(batch_size=2, **options):
-        found = []
-        for inputs, numbers in rows.batches(Batching(batch_size, seed=1, **options)):
-            length = inputs["token_ids"].shape[1]
-            for name, values in whole.items():
-                assert np.array_equal(inputs[name], values[numbers, :length])
-            assert not whole["padding_mask"][numbers, length:].any()
-            found.append(length)
-        return found
-
-    assert lengths(pad_to="full", shuffle=True) == [10, 10, 10]
-    assert lengths(pad_to="longest") == [4, 10, 5]
-    assert lengths(1, pad_to="longest") == [4, 3, 10, 2, 5, 4]
-    assert lengths(1, pad_to=(5,)) == [5, 5, 10, 5, 5, 5]  # the whole length is always one of them
-    assert lengths(4, bucket_lengths=(4, 10), shuffle=True) == [4, 10]
 
 
 def test_texts_are_cut_into_parts_with_their_features(preprocessor):

@@ -26,7 +26,7 @@ def test_without_names_labels_are_numbers(tokenizer, refused):
 
 
 def test_words_are_told_from_texts():
-    for words in (WORDS, [np.array(["a"])], [("a",), ()], {"words": WORDS}, np.array([["a"]])):
+    for words in (WORDS, [np.array(["a"])], [("a",), ()], {"words": WORDS}):
         assert holds_words(words)
     for texts in ("a b", ["a", "b"], np.array(["a"]), [], tf.data.Dataset.from_tensors("a")):
         assert not holds_words(texts)
@@ -34,12 +34,12 @@ def test_words_are_told_from_texts():
 
 def test_sentences_of_a_document_stay_together(preprocessor):
     words, documents = [[letter] for letter in "abcdefghij"], [0, 0, 0, 1, 2, 2, 2, 2, 3, 3]
-    assert [*map(len, in_parts(preprocessor.listed(words), size=4))] == [4, 4, 2]
-    sentences = preprocessor.listed({"words": words, "documents": documents})
-    for size, counts in ((4, [4, 4, 2]), (2, [3, 5, 2])):
-        parts = list(in_parts(sentences, size))
-        assert [len(part.documents) for part in parts] == counts
-        assert sum((part.words for part in parts), []) == words
+    for sentences, size, counts in (
+        (words, 4, [4, 4, 2]),
+        ({"words": words, "documents": documents}, 2, [3, 5, 2]),
+    ):
+        parts = list(in_parts(preprocessor.listed(sentences), size))
+        assert [*map(len, parts)] == counts and sum((part.words for part in parts), []) == words
 
 
 def test_words_get_their_tags_and_probabilities(preprocessor):

@@ -20,16 +20,16 @@ def test_ranks_and_neighbors_are_those_of_a_loop():
             vectors[1, :2] = vectors[0, :2]  # equal positives share the better rank
         unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
         cosines = unit[:, 0] @ unit[:, 1].T
-        ranks = [1 + np.sum(row > row[index] + 1e-6) for index, row in enumerate(cosines)]
-        reciprocal = [1 / rank if rank <= 10 else 0 for rank in ranks]
-        expected = {"mrr@10": np.mean(reciprocal), "accuracy": ranks.count(1) / count}
+        ranks = 1 + (cosines > np.diag(cosines)[:, None] + 1e-6).sum(axis=1)
+        reciprocals = np.where(ranks <= 10, 1 / ranks, 0)
+        expected = {"mrr@10": reciprocals.mean(), "accuracy": (ranks == 1).mean()}
         assert scores(vectors[:, :2]) == pytest.approx(expected), count
         is_nearest = [a @ b > max(a @ c, a @ d) for a, b, c, d in unit]  # than two negatives
-        assert scores(vectors) == {"accuracy": pytest.approx(np.mean(is_nearest))}, count
+        assert scores(vectors) == pytest.approx({"accuracy": np.mean(is_nearest)}), count
         classes = np.arange(count) % 3
         others = unit[:, 0] @ unit[:, 0].T - 9 * np.eye(count)
         share = np.mean(classes[others.argmax(axis=1)] == classes)
-        assert scores(vectors[:, 0], classes) == {"accuracy": pytest.approx(share)}, count
+        assert scores(vectors[:, 0], classes) == pytest.approx({"accuracy": share}), count
 
 
 def test_answers_without_a_table_are_lines_of_json(tmp_path):

@@ -25,14 +25,15 @@ def test_shapes_in_are_shapes_out(small):
 
 def test_flat_arrays_hold_the_tokens_of_all_texts(small):
     texts = ["ab c!", "", "\x0bA\x85b", "c\u00ad c"]
-    *parts, lengths = flat = small.flat_ids_with_offsets(texts)
+    *parts, lengths = small.flat_ids_with_offsets(texts)
     for values, rows in zip(parts, small.tokenize_with_offsets(texts), strict=True):
         assert values.tolist() == sum(rows, [])
-    assert [part.dtype for part in flat] == ["int32"] + ["int64"] * 3
     assert parts[0].tolist() == [5, 6, 7, 8, 5, 6, 7, 7] and lengths.tolist() == [4, 0, 2, 2]
-    for found, expected in zip(small.flat_ids(texts), (parts[0], lengths), strict=True):
-        assert found.dtype == expected.dtype and np.array_equal(found, expected)
-    assert [part.size for part in small.flat_ids_with_offsets([])] == [0] * 4
+    for given in (texts, []):
+        flat = small.flat_ids_with_offsets(given)
+        assert [part.dtype for part in flat] == ["int32"] + ["int64"] * 3
+        for values, expected in zip(small.flat_ids(given), flat[::3], strict=True):
+            assert values.dtype == expected.dtype and np.array_equal(values, expected)
 
 
 def test_a_text_of_a_megabyte_has_the_tokens_of_its_parts(small):
@@ -46,8 +47,7 @@ def test_a_text_of_a_megabyte_has_the_tokens_of_its_parts(small):
 
 def test_detokenize_joins_pieces_and_leaves_padding_out(small):
     assert small.detokenize([5, 6, 7, 0]) == "ab c"
-    assert small.detokenize([[5, 6, 0], [1, 5, 8]]) == ["ab", "[UNK] a !"]
-    assert small.detokenize(np.array([[5, 7]])) == ["a c"]
+    assert small.detokenize(np.array([[5, 6, 0], [1, 5, 8]])) == ["ab", "[UNK] a !"]
     assert small.detokenize([[[5], [7]], [[]]]) == [["a", "c"], [""]]
 
 

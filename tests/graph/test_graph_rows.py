@@ -1,4 +1,7 @@
-"""Texts in a graph are read and answered as in Python: rows, windows and answers of every task."""
+"""Texts in a graph are read and answered as in Python: rows, windows and answers of each task.
+
+Those of choices are compared by `serving/test_served_answers.py`.
+"""
 
 import functools
 import unicodedata
@@ -46,8 +49,6 @@ def predict(kind, classes, inputs):
     outputs = ops.take(LOGITS, (31 * keys[..., None] + 101 * np.arange(classes)) % len(LOGITS))
     if kind == "SpanLabeler":
         return {"start": outputs[..., 0], "end": outputs[..., 1]}
-    if kind == "MultipleChoice":
-        outputs -= 1e9 * ops.cast(mask[..., :1] == 0, "float32")
     return outputs if kind in ("Classifier", "TokenClassifier") else outputs[..., 0]
 
 
@@ -72,7 +73,6 @@ CASES = {  # the task, its preprocessor's settings, the most words of each text,
     "entities": ("TokenClassifier", {"label_names": TAGS}, [12], 7),
     "questions": ("SpanLabeler", SPANS, [4, 12], 2),
     "no answers": ("SpanLabeler", {**SPANS, "null_threshold": -2.0}, [4, 12], 2),
-    "choices": ("MultipleChoice", {}, [12, 12, 12, 12, 12], 1),
 }
 for truncation in TRUNCATIONS:
     settings = {"truncation": truncation, "threshold": 0.3, "label_names": NAMES[:2]}
@@ -90,19 +90,10 @@ def test_a_graph_answers_texts_as_python_does(tokenizer, same, count, name):
         served = [list(zip(*columns, strict=True))]
     if kind == "SpanLabeler":
         x = [{"question": a, "context": b} for a, b in zip(*columns, strict=True)]
-    if kind == "MultipleChoice":
-        contexts, *choices = columns
-        # Two choices are there; the others may be missing.
-        choices = [(f"{a}.", f"{b}.", *others) for a, b, *others in zip(*choices, strict=True)]
-        x = [{"context": a, "choices": b} for a, b in zip(contexts, choices, strict=True)]
-        served = contexts, choices
     reader = getattr(keras_bert, f"Bert{kind}Preprocessor")(tokenizer, LENGTH, **settings)
     outputs_of = functools.partial(predict, kind, classes)
     rows = reader.read(x)
     expected = reader.answers(rows.pooled(outputs_of(rows.as_batch()[0])), rows)
-    if kind == "MultipleChoice":
-        expected["probabilities"] = np.stack(expected["probabilities"])
-        expected["choice"] = np.array(expected["choice"], object)
     tensors = [*map(tf.constant, served)]
     specs = [tf.TensorSpec([None, *tensor.shape[1:]], tensor.dtype) for tensor in tensors]
     serve = tf.function(functools.partial(reader.serve, outputs_of), specs, autograph=False)

@@ -37,13 +37,6 @@ def test_batches_hold_what_a_call_makes_with_labels_and_weights(preprocessor, re
     refused("features must be finite numbers; got nan at .4, 1", preprocessor.batches, with_numbers)
 
 
-def test_labels_keep_their_values_and_type(preprocessor):
-    scores = np.array([0.25, -1.5, 3, 1e-3, 7, 2], "float32")
-    for labels in (scores, scores[:, None], scores.astype("float64"), np.array(LABELS)):
-        [_, found] = preprocessor.read(TEXTS, labels).batch(np.arange(6), FULL)
-        assert np.array_equal(found, labels) and found.dtype == labels.dtype
-
-
 def test_texts_are_cut_into_parts_with_their_features(preprocessor):
     x = {"text": (TEXTS, SECONDS), "features": np.arange(6)}
     first, last = in_parts(preprocessor.listed(x), size=4)

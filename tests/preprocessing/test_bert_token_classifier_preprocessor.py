@@ -10,6 +10,7 @@ from keras_bert.preprocessing.texts import in_parts
 
 NAMES = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
 WORDS = [["ab", "c"], ["d"], ["abc", "defg", "h"]]
+ENTITY = ("type", "text", "start", "end", "score")
 TAGS = [["O", "B-LOC"], ["S-PER"], ["B-LOC", "I-LOC", "O"]]
 
 
@@ -58,7 +59,6 @@ def test_words_get_their_tags_and_probabilities(preprocessor):
 def test_entities_of_texts_are_those_of_conlleval(tokenizer):
     generator = np.random.default_rng(3)
     texts = ["ab (ä) c.", "", "中国 d", " ".join("abcdefghijklmnopqrst")]
-    names_of_values = ("type", "text", "start", "end", "score")
     for names in 20 * [NAMES] + [["NN", "O", "VB"]]:  # tags without prefixes are of one word
         preprocessor = BertTokenClassifierPreprocessor(tokenizer, 10, label_names=names)
         words = preprocessor.read(texts)
@@ -71,11 +71,12 @@ def test_entities_of_texts_are_those_of_conlleval(tokenizer):
             tags = [names[label] for label in probabilities[mine].argmax(axis=1)]
             expected = []
             for type_, first, end in tagged_entities(tags):
-                span = words.start[mine[first]], words.end[mine[end - 1]]
+                start, stop = words.start[mine[first]], words.end[mine[end - 1]]
                 score = probabilities[mine[first:end]].max(axis=1).mean()
-                expected.append((type_, text[slice(*span)], *span, pytest.approx(score, rel=1e-5)))
-            values = [found[f"entity_{name}"][row].tolist() for name in names_of_values]
-            assert list(zip(*values, strict=True)) == expected
+                score = pytest.approx(score, rel=1e-5)
+                expected.append((type_, text[start:stop], start, stop, score))
+            columns = [found[f"entity_{name}"][row] for name in ENTITY]
+            assert list(zip(*columns, strict=True)) == expected
             assert found["num_entities"][row] == len(expected)
 
 

@@ -1,9 +1,6 @@
 import gzip
 from pathlib import Path
 
-import numpy as np
-import pytest
-
 from keras_bert.readers.choices import read_choices
 
 SWAG = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,label\n"
@@ -50,10 +47,3 @@ def test_other_files_are_refused_with_the_line(write, refused):
         ("sent1,sent2,ending0,ending1\n", "a.csv", "no rows"),
     ):
         refused(message, read_choices, write(text, name))
-
-
-@pytest.mark.shared
-def test_codah_is_read_whole(shared_data):
-    examples = read_choices(shared_data / "choice" / "codah.tsv")
-    assert {len(example["choices"]) for example in examples} == {4}
-    assert np.bincount([example["label"] for example in examples]).tolist() == [689, 684, 697, 706]

@@ -19,8 +19,7 @@ def test_two_and_four_columns_give_the_same(write):
         assert sentences.words == [["Ada", "sleeps"], ["\u00a0Köln", "."]]
         assert sentences.tags == [["B-PER", "O"], ["B-LOC", "O"]]
         assert sentences.lines == [[1, 2], [4, 5]]
-        assert sentences.tag_names() == ["O", "B-LOC", "B-PER"]
-        assert sentences.class_numbers(["O", "B-LOC", "B-PER"]) == [[2, 0], [1, 0]]
+        assert sentences.class_numbers(sentences.tag_names()) == [[2, 0], [1, 0]]
         assert sentences.documents == [0, 1] and len(sentences) == 2
 
 
@@ -92,12 +91,11 @@ def test_a_word_that_begins_like_a_byte_order_mark_is_written_and_read(tmp_path)
 
 @pytest.mark.shared
 def test_real_tweets_are_read_whole(shared_data):
-    expected = {  # entities of WNUT 2017, counted with grep -c
-        "wnut17train.conll": (3394, 1975),
-        "emerging.dev.conll": (1009, 836),
-        "emerging.test.annotated": (1287, 1079),
-    }
-    for name, (sentences, entities) in expected.items():
+    for name, sentences, entities in (  # of WNUT 2017, counted with grep -c
+        ("wnut17train.conll", 3394, 1975),
+        ("emerging.dev.conll", 1009, 836),
+        ("emerging.test.annotated", 1287, 1079),
+    ):
         read = read_conll(shared_data / "ner" / name)
         assert len(read) == sentences
-        assert sum(len(tagged_entities(tags)) for tags in read.tags) == entities
+        assert sum(map(len, map(tagged_entities, read.tags))) == entities

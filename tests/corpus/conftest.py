@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import keras_bert
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
@@ -106,17 +105,6 @@ def restored_rows():
         return rows
 
     return restored_rows
-
-
-@pytest.fixture(scope="session")
-def equal():
-    """A function: whether two structures hold the same arrays."""
-
-    def equal(a, b):
-        tf.nest.assert_same_structure(a, b)
-        return all(map(np.array_equal, tf.nest.flatten(a), tf.nest.flatten(b)))
-
-    return equal
 
 
 @pytest.fixture(scope="session")

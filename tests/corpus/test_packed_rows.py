@@ -48,14 +48,8 @@ def test_predictions_are_counted_for_each_sequence_and_unused_slots_have_no_weig
     assert is_unused.any()
 
 
-def test_almost_nothing_is_padded(packed, one_epoch_in_rows):
-    share = [np.mean(x["sequence_ids"] > 0) for x, *_ in packed]
-    before = np.mean([x["padding_mask"].mean() for x, *_ in one_epoch_in_rows])
-    assert before < 0.9 and np.mean(share) > 0.97
-
-
-def test_packed_runs_resume(corpus, packed, batches, equal):
-    assert equal(batches(corpus, packed=True, start_step=9), packed[9:])
+def test_packed_runs_resume(corpus, packed, batches, assert_close):
+    assert_close(batches(corpus, packed=True, start_step=9), packed[9:], sums=0)
 
 
 def test_whole_words_and_single_texts_are_packed(corpus, batches):
@@ -64,9 +58,9 @@ def test_whole_words_and_single_texts_are_packed(corpus, batches):
         assert "cls_positions" not in x and set(y) == set(weights) == {"masked_lm"}
         used = weights["masked_lm"] > 0
         assert used.any(axis=1).all() and (y["masked_lm"][used] >= 5).all()
-        assert (np.take_along_axis(x["sequence_ids"], x["mask_positions"], 1)[used] > 0).all()
         for row, ids in enumerate(x["token_ids"].copy()):
             places = x["mask_positions"][row][used[row]]
+            assert x["sequence_ids"][row, places].all()
             ids[places] = y["masked_lm"][row][used[row]]
             chosen = np.isin(np.arange(64), places)
             ends_word = np.flatnonzero((ids % 2 == 0) & (ids > 5) & (np.roll(ids, 1) == ids - 1))
@@ -90,9 +84,3 @@ def test_best_fit_respects_every_bound_and_wastes_little_room():
             assert len(chosen) and list(row[: len(chosen)]) == list(chosen)
             assert lengths[chosen].sum() <= 64 and needed[chosen].sum() <= 12
     assert lengths.sum() / (64 * len(rows)) > 0.98
-
-
-def test_best_fit_takes_the_fullest_row_with_room():
-    lengths = tf.constant([30, 60, 4, 34])
-    rows = best_fit(lengths, tf.ones_like(lengths), (64, 64, 4)).numpy()
-    assert rows.tolist() == [[1, 2, -1, -1], [3, 0, -1, -1]]

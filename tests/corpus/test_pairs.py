@@ -8,45 +8,24 @@ from keras_bert.corpus import pairs
 from keras_bert.corpus.record_groups import RecordGroup
 
 
-def group_of(record_lengths, sentence_lengths=None):
-    """A group of records with these numbers of sentences, which have one token by default."""
-    starts = np.cumsum([0, *record_lengths]).astype("int32")
-    lengths = np.ones(starts[-1]) if sentence_lengths is None else sentence_lengths
-    sentence_starts = np.cumsum([0, *lengths]).astype("int32")
+def group_of(documents):
+    """A group of documents, each a list of the lengths of its sentences."""
+    sentence_starts, record_starts = (
+        tf.constant(np.cumsum([0, *lengths]), tf.int32)
+        for lengths in (np.concatenate(documents), map(len, documents))
+    )
     return RecordGroup(
         token_ids=tf.range(sentence_starts[-1]),
-        sentence_starts=tf.constant(sentence_starts),
-        record_starts=tf.constant(starts),
-        document_ids=tf.range(len(record_lengths), dtype=tf.int64),
+        sentence_starts=sentence_starts,
+        record_starts=record_starts,
+        document_ids=tf.range(len(documents), dtype=tf.int64),
     )
 
 
-def test_the_walk_reaches_what_a_loop_reaches():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        lengths = rng.integers(1, 40, size=rng.integers(1, 9))
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        total = int(starts[-1])
-        steps = rng.integers(1, 6, size=total)
-        following = (np.arange(total) + steps).astype("int32")
-        ends = np.repeat(starts[1:], lengths).astype("int32")
-        expected = np.zeros(total, bool)
-        for sentence in starts[:-1]:
-            end = ends[sentence]
-            while sentence < end:
-                expected[sentence] = True
-                sentence = following[sentence]
-        found = pairs._reachable(group_of(lengths), following, ends)
-        assert np.array_equal(found.numpy(), expected)
-
-
 def truncate_one_by_one(first, second, room):
-    cut = [0, 0]
     while first + second > room:
-        longer = 0 if first > second else 1
-        first, second = first - (longer == 0), second - (longer == 1)
-        cut[longer] += 1
-    return cut
+        first, second = (first - 1, second) if first > second else (first, second - 1)
+    return first, second
 
 
 def test_truncation_takes_what_a_loop_takes():
@@ -55,17 +34,16 @@ def test_truncation_takes_what_a_loop_takes():
     rows = pairs.TextPairs(first * 0, first, first * 0, second, first * 0)
     for room in (5, 20):
         cut = pairs._truncated(rows, room, tf.constant([1, 2]))
-        expected = np.array([truncate_one_by_one(a, b, room) for a, b in grid])
-        lengths = np.stack([cut.first_length, cut.second_length], axis=1)
-        assert np.array_equal(grid - lengths, expected)
+        expected = np.array([truncate_one_by_one(*lengths, room) for lengths in grid])
+        assert np.array_equal(np.stack([cut.first_length, cut.second_length], 1), expected)
         # About half of the removed tokens come from the front, and never more than all of them.
-        fronts = np.stack([cut.first_start, cut.second_start], axis=1)
-        assert np.all(fronts <= expected)
-        assert abs(fronts.sum() / expected.sum() - 0.5) < 4 * 0.5 / expected.sum() ** 0.5
+        fronts, removed = np.stack([cut.first_start, cut.second_start], 1), grid - expected
+        assert np.all(fronts <= removed)
+        assert abs(fronts.sum() / removed.sum() - 0.5) < 4 * 0.5 / removed.sum() ** 0.5
 
 
 def test_random_texts_never_come_from_a_piece_of_the_same_document():
-    group = group_of([30] * 8)
+    group = group_of([[1] * 30] * 8)
     group.document_ids = tf.constant([0, 1, 0, 0, 2, 0, 0, 1], tf.int64)
     document = np.repeat(group.document_ids.numpy(), 30)
     for seed in range(5):
@@ -78,12 +56,12 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
 
 
 def test_one_document_in_a_group_makes_no_wrong_labels():
-    rows = pairs.Pairing(13).plan(group_of([50]), tf.constant([1, 2]))
+    rows = pairs.Pairing(13).plan(group_of([[1] * 50]), tf.constant([1, 2]))
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
 
 
 def test_documents_of_a_sentence_get_a_random_second_text():
-    rows = pairs.Pairing(64).plan(group_of([1] * 9), tf.constant([1, 2]))
+    rows = pairs.Pairing(64).plan(group_of([[1]] * 9), tf.constant([1, 2]))
     for lengths in (rows.first_length, rows.second_length, rows.is_random):
         assert lengths.numpy().tolist() == [1] * 9
 
@@ -110,9 +88,7 @@ def google_pairs(documents, room, rng):
                     i -= len(chunk) - split
                 else:
                     b = sum(map(len, chunk[split:]))
-                while a + b > room:
-                    a, b = (a - 1, b) if a > b else (a, b - 1)
-                instances.append((a, b, is_random))
+                instances.append((*truncate_one_by_one(a, b, room), is_random))
                 chunk = []
             i += 1
     return np.array(instances, float)
@@ -120,8 +96,7 @@ def google_pairs(documents, room, rng):
 
 @pytest.mark.parametrize("length", [32, 128])
 def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length):
-    lengths = documents.sentence_lengths
-    group = group_of([*map(len, lengths)], np.concatenate(lengths))
+    group = group_of(documents.sentence_lengths)
 
     @tf.function
     def plan(seed):
@@ -139,7 +114,6 @@ def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length)
         assert abs(np.mean(theirs) - np.mean(mine)) < 4 * error, (np.mean(theirs), np.mean(mine))
 
     compare(len)  # instances a pass
-    compare(lambda p: p[:, 2].mean())  # random next
-    compare(lambda p: p[:, 0].mean())  # tokens of A
-    compare(lambda p: p[:, 1].mean())
+    for column in range(3):  # tokens of A and of B, random next
+        compare(lambda p, column=column: p[:, column].mean())
     compare(lambda p: (p[:, 0] + p[:, 1]).std())

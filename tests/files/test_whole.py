@@ -243,7 +243,7 @@ def test_what_a_link_leads_to_is_replaced(tmp_path):
     assert tree(tmp_path / "disk") == {"a.txt": b"new", "model/config.json": b"new"}
 
 
-WORKING = [("run", "."), ("run", "x/.."), ("run", "../run"), ("run/x", ".."), ("link", "../link")]
+WORKING = [("run", "."), ("run", "x/.."), ("run/x", ".."), ("link", "../link")]
 
 
 def test_the_working_directory_and_roots_are_not_replaced(tmp_path, monkeypatch, tensorflow):
@@ -297,5 +297,5 @@ def test_json_is_read_as_it_was_written(folder, refused):
     write_json(path, {"字": [1]})
     assert read_json(path) == {"字": [1]} and "字" in read_bytes(path).decode()
     refused("must hold a JSON list; it holds a dict", read_json, path, list)
-    write(path, "{")
-    refused(r"a\.json is not JSON", read_json, path)
+    write(path, '{"a":' * 100_000)
+    refused(r"a\.json is not JSON: maximum recursion", read_json, path)

@@ -60,10 +60,10 @@ dist: .venv/ready ## The wheel and the source archive in dist/, checked for PyPI
 	$(BIN)/python -m build --outdir dist build/source
 	$(BIN)/python -m twine check --strict dist/*
 
-MINUTES ?= 10
+EXAMPLES ?= 1000
 SEED ?= 1
-fuzz: .venv/ready ## Fuzz texts, files, folders and arguments for MINUTES=10, from SEED=1
-	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/fuzz
+fuzz: .venv/ready ## Fuzz texts, files, folders and arguments with EXAMPLES=1000 each, from SEED=1
+	FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/fuzz --hypothesis-seed $(SEED)
 
 kill-test: export KILL_SEED = $(SEED)
 kill-test: .venv/ready ## Kill recipes before 100 random writes, drawn from SEED=1, and rerun them

@@ -1,45 +1,35 @@
-"""Small valid folders in every format that is read; how long the fuzz tests run.
+"""Small valid folders in every format that is read.
 
-Properties of Hypothesis run a few fixed examples by default. With `FUZZ_MINUTES`, as in
-`make fuzz`, each test gets an equal share of that time, and new examples from `FUZZ_SEED`.
+Properties of Hypothesis run a few fixed examples by default, and with `FUZZ_EXAMPLES`, as in
+`make fuzz`, as many new ones.
 """
 
-import itertools
 import json
 import logging
 import os
-import time
 
+import hypothesis
 import keras
 import numpy as np
 import pytest
-
-try:
-    import hypothesis
-except ModuleNotFoundError:  # the tests that need it skip themselves
-    hypothesis = None
 
 import keras_bert
 from keras_bert.presets.formats.tensor_files import safe_num_bytes
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.read_source import read_source
-from tests.presets.formats.conftest import PREFIX, read_golden, save_as_tf1
+from tests.presets.formats.conftest import PREFIX, VOCABULARIES, read_golden, save_as_tf1
 
-MINUTES = float(os.environ.get("FUZZ_MINUTES", "0"))
-EXAMPLES = 500 if MINUTES else 20
-SEED = int(os.environ.get("FUZZ_SEED", "1"))
-
-if hypothesis:
-    hypothesis.settings.register_profile(
-        "fuzz",
-        max_examples=EXAMPLES,
-        derandomize=not MINUTES,
-        database=None,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=[hypothesis.HealthCheck.too_slow],
-    )
-    hypothesis.settings.load_profile("fuzz")
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "20"))
+hypothesis.settings.register_profile(
+    "fuzz",
+    max_examples=EXAMPLES,
+    derandomize="FUZZ_EXAMPLES" not in os.environ,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("fuzz")
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", "##a", "##b"]
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
@@ -48,26 +38,9 @@ SIZES |= {"max_sequence_length": 16}
 
 @pytest.fixture(scope="module", autouse=True)
 def quiet():
-    logger = logging.getLogger("keras_bert")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    logging.disable()
     yield
-    logger.setLevel(level)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem):
-    """Repeats a property with other seeds until its share of `FUZZ_MINUTES` is over."""
-    test = pyfuncitem.obj
-    if not MINUTES or not getattr(test, "is_hypothesis_test", False):
-        return None
-    started, share = time.monotonic(), 60 * MINUTES / len(pyfuncitem.session.items)
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    for seed in itertools.count(SEED * 10**6):
-        hypothesis.seed(seed)(test)(**arguments)
-        if time.monotonic() - started > share:
-            print(f"{pyfuncitem.name}: seeds {SEED * 10**6} to {seed}, {EXAMPLES} examples each")
-            return True
+    logging.disable(logging.NOTSET)
 
 
 def _leave_to_fast_tokenizer(folder):
@@ -107,8 +80,7 @@ def write_google(folder):
     folder.mkdir()
     save_as_tf1(golden["weight"], folder / PREFIX)
     (folder / "bert_config.json").write_text(json.dumps(golden["config"]))
-    letters = [chr(ord("a") + number) for number in range(golden["config"]["vocab_size"] - 5)]
-    (folder / "vocab.txt").write_text("\n".join([*WORDS[:5], *letters]) + "\n")
+    (folder / "vocab.txt").write_text("\n".join([*VOCABULARIES["uncased"], ""]))
 
 
 @pytest.fixture(scope="session")

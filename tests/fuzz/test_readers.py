@@ -6,14 +6,11 @@ import json
 import random
 
 import pytest
-
-pytest.importorskip("hypothesis", reason='pip install ".[dev]"')
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert.metrics.entities import split_tag, tagged_entities
-from keras_bert.readers import read_choices, read_conll, read_squad
+from keras_bert.readers import read_conll, read_squad
 from keras_bert.readers.conll import encode_entities, write_conll
 from keras_bert.readers.separated import separated_rows
 from keras_bert.readers.squad import is_impossible, training_answer
@@ -138,19 +135,3 @@ def test_questions_are_read_as_written_and_damaged_ones_named(written, questions
     damaged = damaged_json(content, chance)
     check_squad(written(damaged, "a.json"))
     check_squad(written(damaged_bytes(damaged.encode(), chance), "a.json"))
-
-
-HEADS = ["sent1\tsent2\tending0\tending1\tlabel\n", "sent1,sent2,ending0,ending1,label\n", ""]
-endings = st.lists(st.sampled_from(["a", "b c", "", "0", "1", "2", "\t", ",", "\n", '"', "²"]))
-
-
-@given(
-    head=st.sampled_from(HEADS),
-    rows=endings.map("".join) | damaged,
-    name=st.sampled_from(["a.csv", "a.tsv"]),
-)
-def test_any_rows_are_choices_or_an_error(written, head, rows, name):
-    rows = rows.encode() if isinstance(rows, str) else rows
-    for example in read(read_choices, written(head.encode() + rows, name)) or ():
-        assert len(example["choices"]) >= 2 and all(text.strip() for text in example["choices"])
-        assert example["label"] in range(len(example["choices"]))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("hypothesis", reason='pip install ".[dev]"')
 pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
 import tensorflow as tf

@@ -1,3 +1,6 @@
+"""Fine-tuning on raw examples, epoch by epoch: what is kept, and what resumes."""
+
+import functools
 import json
 from unittest import mock
 
@@ -9,6 +12,7 @@ import keras_bert
 from keras_bert import (
     BertClassifier,
     BertClassifierPreprocessor,
+    BertTask,
     BertTokenizer,
     FineTuning,
     finetune,
@@ -20,6 +24,8 @@ from keras_bert.preprocessing.text_rows import TextRows
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="tf.data reads its texts"
 )
+EAGER = functools.partialmethod(BertTask.compile, run_eagerly=True)  # nothing to trace
+NAN, INF = float("nan"), float("inf")
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "book", "film"]
 TEXTS = ["good book", "bad book", "good film", "bad film"] * 2
 LABELS = ["pro", "contra"] * 4
@@ -30,30 +36,29 @@ OPTIONS = {
 }
 
 
-def make_model(**settings):
+def make_model():
     keras.utils.set_random_seed(1)
     names = ("contra", "pro")
-    preprocessor = BertClassifierPreprocessor(
-        BertTokenizer(WORDS), 6, label_names=names, **settings
-    )
+    preprocessor = BertClassifierPreprocessor(BertTokenizer(WORDS), 6, label_names=names)
     return BertClassifier(keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 16), 2, preprocessor)
 
 
-def run(
-    output,
-    model=None,
-    train=(TEXTS, LABELS),
-    dev=(TEXTS[:4], LABELS[:4]),
-    *,
-    test=None,
-    scores=None,
-    callbacks=(),
-    **settings,
-):
-    model, settings = model or make_model(), FineTuning(**{"epochs": 2, **settings})
-    options = {"test": test, "scores": scores, "callbacks": callbacks}
+def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), **options):
+    """Fine-tunes with arguments of `finetune` and settings of `FineTuning`."""
+    model, names = model or make_model(), {"test", "scores", "callbacks"} & {*options}
+    arguments = {name: options.pop(name) for name in names}
+    settings = FineTuning(**{"epochs": 2, **options})
     batching = keras_bert.Batching(4)
-    return model, finetune(model, train, dev, output, settings, batching=batching, **options)
+    with mock.patch.object(BertTask, "compile", EAGER):
+        found = finetune(model, train, dev, output, settings, batching=batching, **arguments)
+    return model, found
+
+
+def scored(*values, epochs=3, **options):
+    """Arguments of a run whose epochs have a step each, and given scores."""
+    scores = ({"f1": value} for value in values)
+    options = {"train": (TEXTS[:4], LABELS[:4]), "select": "f1", "epochs": epochs, **options}
+    return {**options, "scores": lambda *_: next(scores)}
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +87,6 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, t
         if epoch == 1:
             raise KeyboardInterrupt
 
-    def own(y_true, y_pred):
-        return keras.ops.zeros(len(y_true))
-
     stop = keras.callbacks.LambdaCallback(on_epoch_end=die)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, callbacks=[stop], **OPTIONS)
@@ -93,7 +95,6 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, t
     for changed, message in (
         ({"seed": 1}, r"other settings: seed=1 \(there 0\)"),
         ({"loss": LogitCrossentropy(0.2)}, "label_smoothing': 0.2.*there .*0.1"),
-        ({"loss": own}, "loss='own'"),
         ({"model": longer}, r"sequence_length=9 \(there 6\)"),
     ):
         refused(message, run, tmp_path, **{**OPTIONS, **changed})
@@ -112,10 +113,8 @@ def spied(owner, name):
 
 
 def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path):
-    values, loss = (
-        iter([0.5, 0.25, 0.125]),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-    )
+    values = iter([0.5, 0.25, 0.125])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     with spied(BertClassifierPreprocessor, "read") as read, spied(TextRows, "batches") as batches:
         model, history = run(
             tmp_path, train=(TEXTS, LABELS, np.full(8, 0.5)), seed=3, layer_decay=0.9, warmup=0.5,
@@ -136,50 +135,99 @@ def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path)
     assert json.loads((tmp_path / "test_scores.json").read_text()) == {"own": 0.125}
 
 
-def labeler(letters, make_backbone):
-    reader = keras_bert.BertSpanLabelerPreprocessor(letters, 12, max_question_length=4)
-    return keras_bert.BertSpanLabeler(make_backbone(), preprocessor=reader)
-
-
 def test_mistakes_are_reported_before_training(tmp_path, letters, make_backbone, refused):
-    unable = make_model()
-    batches = unable.batches(TEXTS, LABELS)
-    unable.preprocessor = None
     questions = [{"question": "a", "context": "b c", "answers": [{"text": "c", "answer_start": 2}]}]
-    unnamed = {"model": labeler(letters, make_backbone), "train": questions, "dev": questions}
+    reader = keras_bert.BertSpanLabelerPreprocessor(letters, 12, max_question_length=4)
+    labeler = keras_bert.BertSpanLabeler(make_backbone(), reader)
     for options, message in (
         ({"dev": (TEXTS,)}, "dev has no labels"),
         ({"train": (TEXTS,)}, "train has no labels"),
-        ({"dev": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
-        ({"dev": (TEXTS[:2], ["pro"])}, "2 .*1"),
         ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
-        ({"select": "f2"}, "select must be one of 'accuracy', 'f1', 'mcc'; got 'f2'"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
         ({"epochs": 0}, "epochs.*got 0"),
-        ({"dev": None}, "finetune takes raw examples.*dev is None"),
-        ({"train": batches}, "takes raw examples.*train is <.*Batches"),
+        ({"train": make_model().batches(TEXTS, LABELS)}, "takes raw examples.*train is <.*Batches"),
         ({"dev": 1.5}, "the share of train.*1.5"),
-        ({"dev": 0.99}, "leaves none to train on"),
-        ({"class_weight": "even"}, "balanced"),
         ({"output": "gs://bucket/run"}, "must be on this machine.*got gs:/+bucket/run"),
-        ({"model": unable}, r"BertClassifier\(.*preprocessor=BertClassifierP"),
-        (unnamed, "needs an id"),
+        ({"model": labeler, "train": questions, "dev": questions}, "needs an id"),
     ):
         refused(message, run, **{"output": tmp_path / "run", **options})
     assert not list(tmp_path.iterdir())
 
 
-def test_the_classes_and_their_examples_are_shown(tmp_path, capsys, refused):
+def test_the_classes_and_their_examples_are_shown(make_backbone, tmp_path, capsys, refused):
     own = {"train": (TEXTS, ["pro"] * 5 + ["contra"] * 3)}
-    for options, line in (({}, "contra 3, pro 5"), ({"dev": 0.25}, "contra 1, pro 5")):
-        refused("select must be", run, tmp_path, select="none", **own, **options)
-        printed = capsys.readouterr().out
-        assert f"\n2 classes: {line}.\n" in printed
+    refused("select must be one of 'accuracy', ", run, tmp_path, select="f2", dev=0.25, **own)
+    printed = capsys.readouterr().out
     assert "6 training examples; 2 select" in printed
-    model = make_model(multi_label=True)
-    assert model.class_counts([["pro"], ["pro", "contra"], []]) == {"contra": 1, "pro": 2}
-    assert BertClassifier(model.backbone, 1).class_counts([0.5, 2]) == {}
-    counts = BertClassifier(model.backbone, 12).class_counts([0, 11, 11])
-    line = "12 classes: 0 1, 1 0, 2 0, 3 0, 4 0, 5 0, 6 0, 7 0, 8 0, 9 0 and 2 more.\n"
-    assert shown_classes(counts) == line
+    assert "\n2 classes: contra 1, pro 5.\n" in printed
+    assert BertClassifier(make_backbone(), 1).class_counts([0.5, 2]) == {}
+    counts = {str(number): 1000 for number in range(12)}
+    assert shown_classes(counts).endswith(", 9 1,000 and 2 more.\n")
+
+
+def test_the_first_of_the_best_epochs_is_kept_and_no_score_is_worse_than_nan(
+    assert_close, tmp_path, capsys
+):
+    model, weights, values = make_model(), [], (NAN, -INF, 0.5, 0.5)
+    end = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda *_: weights.append(model.get_weights())
+    )
+    with spied(BertClassifier, "save_to_preset") as save:
+        _, history = run(tmp_path, model, **scored(*values, epochs=4, callbacks=[end]))
+    assert str([scores["f1"] for scores in history]) == str([*values]) and save.call_count == 3
+    assert "Best epoch by f1: 3 of 4, f1 0.5\n" in capsys.readouterr().out
+    best = BertClassifier.from_preset(tmp_path / "best")
+    assert_close(best.get_weights(), weights[2], sums=0)
+
+
+def test_patience_ends_it(tmp_path, capsys):
+    for values, patience, expected, said in (
+        ((0.3, 0.3, 0.9), 1, [0.3, 0.3], "No better f1 in 1 epochs"),
+        ((), 1, [0.3, 0.3], "No better f1 in 1 epochs"),  # it stays ended
+        ((0.4,), None, [0.3, 0.3, 0.4], "Resumed: 2 of 3 epochs are done."),
+    ):
+        _, history = run(tmp_path, **scored(*values, patience=patience))
+        assert [scores["f1"] for scores in history] == expected
+        assert said in capsys.readouterr().out
+
+
+def test_bad_scores_are_refused(tmp_path, refused):
+    refused("patience must be at least 1; got 0", run, tmp_path, **scored(patience=0))
+    refused("'f1'.* loss", run, tmp_path, select="f1", scores=lambda *_: {"loss": 1.0})
+    run(tmp_path, **scored(0.5, epochs=1))
+    for damaged in ("", "[1]", '[{"f1": "x"}]'):
+        (tmp_path / "scores.json").write_text(damaged)
+        refused("scores.json", run, tmp_path, **scored(0.5))
+
+
+def test_steps_that_overflow_in_float16_count_when_it_resumes(tmp_path):
+    """The optimizer skips them, and doesn't count them."""
+    for epochs, score in ((1, 0.5), (2, 0.6)):
+        model = make_model()
+
+        def skip(batch, logs, model=model):
+            model.optimizer.iterations.assign_sub(1)
+
+        skips = keras.callbacks.LambdaCallback(on_train_batch_end=skip)
+        _, history = run(tmp_path, model, **scored(score, epochs=epochs, callbacks=[skips]))
+        assert int(model.optimizer.iterations) == 0
+    assert [scores["f1"] for scores in history] == [0.5, 0.6]
+
+
+def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(tmp_path, refused):
+    def files():
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    def ruin(number, logs):
+        model.head.kernel.assign(np.full(model.head.kernel.shape, np.nan))
+
+    run(tmp_path, **scored(0.5, epochs=1))
+    before, model = files(), make_model()
+    for when, message in (
+        ("on_epoch_begin", "became nan at step 2.*of step 1"),
+        ("on_train_batch_end", "kernel has.*after step 2"),
+    ):
+        callbacks = [keras.callbacks.LambdaCallback(**{when: ruin})]
+        refused(message, run, tmp_path, model=model, **scored(0.9, callbacks=callbacks))
+    assert files() == before

@@ -32,9 +32,6 @@ def test_chosen_layers_are_combined_before_pooling(deep, inputs, assert_close):
     assert_close(model(inputs), expected)
     of_tokens = BertEmbedder(deep, pooling=None, normalize=False)
     assert_close(of_tokens(inputs), states[3] * tokens)
-    several = BertEmbedder(deep, pooling=None, layers=[-1, -2]).predict_on_batch(inputs)
-    assert several.shape == (8, 12, 32)
-    assert_close(np.linalg.norm(several, axis=-1), np.float32(tokens[..., 0]))
 
 
 def test_blocks_after_the_chosen_layers_are_not_computed(deep):
@@ -49,7 +46,7 @@ def test_blocks_after_the_chosen_layers_are_not_computed(deep):
     assert {w.path.partition("/")[0] for w in model.trainable_weights} == {"layer_combination"}
 
 
-def test_layers_are_saved_and_changed(assert_close, deep, inputs, randomized, tmp_path):
+def test_layers_are_saved(assert_close, deep, inputs, randomized, tmp_path):
     deep.save_to_preset(tmp_path / "encoder")
     model = BertTask.from_preset(tmp_path / "encoder")
     assert type(model) is BertEmbedder and not model.load_report.new
@@ -58,9 +55,6 @@ def test_layers_are_saved_and_changed(assert_close, deep, inputs, randomized, tm
     loaded = BertTask.from_preset(tmp_path / "task")
     assert loaded.get_config() == model.get_config()
     assert_close(loaded(inputs), model(inputs), sums=0)
-    other = {"layers": [1, 2, 3], "combine": "mean", "pooling": "max", "normalize": True}
-    changed = BertEmbedder.from_preset(tmp_path / "task", **other)
-    assert_close(changed(inputs), BertEmbedder(deep, **other)(inputs))
 
 
 def test_vectors_of_tokens_are_not_compared_or_served(
@@ -81,15 +75,9 @@ def test_vectors_of_tokens_are_not_compared_or_served(
 def test_layers_and_poolings_that_are_not_there_are_refused(deep, tmp_path, refused):
     for arguments, message in (
         ({"layers": [-1, 4]}, "layers must be at most 3; got 4"),
-        ({"layers": [-5]}, "layers must be at least -4; got -5"),
-        ({"layers": ["-1"]}, "layers must be an integer; got '-1'"),
-        ({"layers": "-1,-2"}, "layers .*got '-1,-2'"),
-        ({"layers": [-1, -2], "combine": "max"}, "'sum', 'mean', 'weighted'; got 'max'"),
         ({"combine": "weighted"}, "at least 2; got 1"),
         ({"pooling": "sum"}, "pooling must be one of .*; got 'sum'"),
         ({"pooling": None, "truncate_dim": 3}, "pooling with truncate_dim must be"),
-        ({"truncate_dim": 17}, "truncate_dim must be at most 16"),
-        ({"matryoshka_dims": 8}, "matryoshka_dims must be .*got 8"),
         ({"matryoshka_dims": (32,)}, "from 1 to 16, .*32"),
     ):
         refused(message, BertEmbedder, deep, **arguments)
@@ -98,17 +86,14 @@ def test_layers_and_poolings_that_are_not_there_are_refused(deep, tmp_path, refu
     refused(message, several.save_to_hugging_face, tmp_path / "theirs")
 
 
-def test_prompts_are_prepended(assert_close, model, difference):
-    plain = model.predict(TEXTS)
-    query, document = model.encode_query(TEXTS), model.encode_document(TEXTS)
-    for vectors, prompt in ((query, "q r "), (document, "p ")):
+def test_prompts_are_prepended(assert_close, model):
+    for encode, prompt in ((model.encode_query, "q r "), (model.encode_document, "p ")):
+        vectors = encode(TEXTS)
         assert_close(vectors, model.predict([prompt + text for text in TEXTS]))
-        assert difference(vectors, plain) > 1e-3
     assert model.encode_query("a b c").shape == (1, 16)
     reader = model.preprocessor
     model.preprocessor = reader.like(reader, default_prompt_name="passage")
-    assert_close(model.predict(TEXTS), document)
-    assert_close(model.encode_query(TEXTS), query)
+    assert_close(model.predict(TEXTS), vectors)
 
 
 def test_pairs_train_with_the_prompts_of_their_use(model):
@@ -136,7 +121,6 @@ def test_prompts_and_widths_are_saved(model, untraced, assert_close, tmp_path, c
     both = {**PROMPTS, "document": PROMPTS["passage"]}  # the names that sentence-transformers reads
     assert (loaded.preprocessor.prompts, loaded.truncate_dim) == (both, 5)
     assert_close(loaded.predict(TEXTS), vectors)
-    assert BertEmbedder.from_preset(tmp_path, truncate_dim=None).output.shape == (None, 16)
 
 
 def test_prompts_are_served(tensorflow, model, assert_close, tmp_path):
@@ -168,18 +152,12 @@ def test_what_cannot_be_compared_is_refused(model, letters, refused):
     for message, call, *arguments in (
         ("There are 4 texts but 2 others", model.similarity_pairwise, TEXTS, TEXTS[:2]),
         ("top_k must be at least 1", model.search, "a", ["b"], 0),
-        ("Vectors must .*got nan at .0, 0", model.search, "a", vectors * np.nan, 1),
-        ("differ in width: 16 and 3", model.search, "a", vectors[:, :3]),
         ("must be floats.*encode_document", model.search, "a", {"text": [1]}),
+        ("Vectors must .*got nan at .0, 0", model.similarity, vectors * np.nan, vectors),
         ("differ in width: 16 and 3", model.similarity, vectors, vectors[:, :3]),
-        ("no texts", model.similarity, TEXTS, []),
-        (r"Vectors must be floats .*got \{'text'", model.similarity, {"text": [1]}, vectors),
-        (r"must be floats .*got \[\[1.0\]", model.similarity, vectors, [[1.0], [1.0, 2.0]]),
         ("Give a text or a list of texts", model.encode_query, {"text": "a"}),
     ):
         refused(message, call, *arguments)
-    for message, settings in (
-        ("prompts must be a dict", {"prompts": ["q: "]}),
-        ("default_prompt_name .*got 'qury'", {"prompts": PROMPTS, "default_prompt_name": "qury"}),
-    ):
-        refused(message, BertEmbedderPreprocessor, letters, **settings)
+    reader = BertEmbedderPreprocessor
+    refused("prompts must be a dict", reader, letters, prompts=["q: "])
+    refused("default_prompt_name .*got 'qury'", reader, letters, default_prompt_name="qury")

@@ -6,7 +6,7 @@ import pandas
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor, TrainingCheckpoint
+from keras_bert import BertClassifier, BertClassifierPreprocessor
 from tests.models.test_bert_classifier import TEXTS
 
 LABELS = np.array([0, 1, 1, 0, 1, 0, 0, 1])
@@ -47,15 +47,6 @@ def test_features_count_with_texts_and_with_pairs(assert_close, reader, differen
         assert difference(expected, reader.predict({**x, **other})) > 1e-3
 
 
-def test_checkpoints_keep_the_normalization(reader, eager, assert_close, tensorflow, tmp_path):
-    x = {"text": TEXTS, "features": FEATURES}
-    TrainingCheckpoint(tmp_path).save(reader)
-    restored = eager(BertClassifier.from_config(reader.get_config()))
-    TrainingCheckpoint(tmp_path).restore(restored)
-    assert_close(restored.predict(x), reader.predict(x))
-    assert restored.feature_normalization.is_adapted
-
-
 def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
     x = {**inputs, "features": FEATURES.astype("float32")}
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(4)
@@ -73,4 +64,3 @@ def test_what_has_no_features_is_refused(model, reader, tmp_path, refused):
     with_features, without = {"text": "a", "features": [1, 2, 3]}, {"text": "b"}
     for rows in ([with_features, without], [without, with_features]):
         refused("Example 1 .*unlike the first", reader.predict, iter(rows))
-        refused("Example 1 .*unlike the first", reader.fit, [r | {"label": 0} for r in rows])

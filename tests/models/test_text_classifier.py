@@ -90,7 +90,7 @@ def test_pickles_answer_alike_and_train_on(make, assert_close):
 
 
 def test_labels_of_any_kind_come_back_sorted(make):
-    for classes in (["yes", "no"], [3, -7], [1, 2], [0.0, 2.0, 5.0]):
+    for classes in (["yes", "no"], [3, -7], [0.0, 2.0, 5.0]):
         labels = np.resize(classes, 16)
         pairs = [(text, "a") for text in TEXTS]
         estimator = make().fit(pairs, labels, sample_weight=np.arange(16))

@@ -74,7 +74,7 @@ SIZES = {"vocabulary_size": 30, "num_layers": 2, "num_heads": 2, "hidden_dim": 1
 SIZES |= {"intermediate_dim": 24, "max_sequence_length": 16}
 BERT = of(keras_bert.BertBackbone, **SIZES)
 BACKBONES = {
-    "BERT": BERT,
+    "BERT": of(BERT, num_segments=3, dropout=0.2, activation="gelu_approximate"),
     "DistilBERT": of(BERT, architecture="distilbert", num_segments=0),
     "ELECTRA": of(BERT, architecture="electra", embedding_dim=8),
     "XLM-RoBERTa": of(BERT, architecture="xlm-roberta", num_segments=1),

@@ -83,7 +83,7 @@ def integer_limits(model: keras.Model, x: dict[str, Any]) -> dict[str, int | Non
     check_names(model, x)
     limits = {
         "token_ids": model.backbone.vocabulary_size,
-        "segment_ids": model.backbone.num_segments,
+        "segment_ids": max(2, model.backbone.num_segments),  # a table of a single row ignores them
         "padding_mask": 2,
         "mask_positions": None,
         "sequence_ids": None,

@@ -16,19 +16,16 @@ from keras_bert import (
     BertTokenClassifier,
 )
 from keras_bert.preprocessing.data_of import data_of, validation_data_of
+from tests.pairs.examples import BatchList
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
 NAN, INF = float("nan"), float("inf")
 
 
 @pytest.fixture(scope="module")
-def named(letters):
-    return BertClassifierPreprocessor(letters, sequence_length=12, label_names=["no", "yes"])
-
-
-@pytest.fixture(scope="module")
-def model(make_backbone, named, eager):
+def model(make_backbone, letters, eager):
     """A classifier that no step changes."""
+    named = BertClassifierPreprocessor(letters, sequence_length=12, label_names=["no", "yes"])
     model = BertClassifier(make_backbone(dropout=0.0), 2, named, dropout=0.0)
     return eager(model, optimizer=keras.optimizers.SGD(0.0))
 
@@ -112,19 +109,12 @@ def test_right_inputs_pass_in_every_form(model, assert_close, tf):
 
 def test_a_table_is_read_by_the_names_of_its_columns(model, caplog):
     pandas = pytest.importorskip("pandas", reason='pip install ".[recipes]"')
-    table = pandas.DataFrame({"id": ["x", "y"], "text": ["a", "b"], 7: ["c", "d"]})
-    pairs = pandas.DataFrame({"sentence": ["a", "b"], "label": [0, 1], "question": ["c", "d"]})
-    for x, texts in ((table, ["a", "b"]), (pairs, [("c", "a"), ("d", "b")])):
-        for rows in (x, x.to_dict("records")):
-            assert list(data_of(model, rows).x) == texts
+    table = pandas.DataFrame({"sentence": ["a", "b"], 7: ["x", "y"], "question": ["c", "d"]})
+    for rows in (table, table.to_dict("records")):
+        assert list(data_of(model, rows).x) == [("c", "a"), ("d", "b")]
     assert {record.getMessage() for record in caplog.records} == {
-        "Texts are read from text; nothing reads id, 7."
+        "Texts are read from question and sentence; nothing reads 7."
     }
-
-
-def Batches(*batch):
-    methods = {"__len__": lambda self: 1, "__getitem__": lambda self, index: batch}
-    return type("Batches", (keras.utils.PyDataset,), methods)()
 
 
 def test_other_tasks_check_their_own_inputs(
@@ -144,20 +134,18 @@ def test_other_tasks_check_their_own_inputs(
     refused(r"'good'.*label_names=\['bad', 'good'", unnamed.fit, ["a", "b"], ["good", "bad"])
     halved = [["a"], ["b", "c\udc00"]]
     refused("word .* of sentence 1 has half a character", tagger.predict, halved)
-    one_column = Batches({"token_ids": IDS}, np.array([0, 1]))
+    one_column = BatchList([({"token_ids": IDS}, np.array([0, 1]))])
     refused("takes a dict of labels: start, end", labeler.fit, one_column)
 
 
-def test_sizes_of_batches_are_checked(refused):
-    for size in (0, 1.5, "2", True):
-        refused("batch_size must be", Batching.of, None, size)
+def test_a_batching_stands_in_place_of_a_size(refused):
     for given in (({}, None), (Batching(3), 3)):
         refused("batching must be a Batching, in place of batch_size; got", Batching.of, *given)
 
 
 def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, refused):
-    weights = [[NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"], 1]
-    weights += [np.zeros(2, [("a", "f4")]), [b"\xff", "a"], [[1.0], [1.0, 2.0]]]
+    weights = [[NAN, 1], [None, 1], [1, -1], [1j, 1], ["1", "1"], 1, [[1.0], [1.0, 2.0]]]
+    weights.append(np.zeros(2, [("a", "f4")]))
     labels = [[0.5, 1], [0, NAN], [0, INF], [0, 2], [-1, 0], np.array([[0], [2]])]
     count = "There are 2 (examples|rows) but"
     wrong = [(model, [0, 1], column, "sample_weight must ") for column in weights]
@@ -186,11 +174,9 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, 
     slices, texts, prepared = tf.data.Dataset.from_tensor_slices, ["a", "b"], {"token_ids": IDS}
     errors = (ValueError, tf.errors.InvalidArgumentError)
     for task, parts, message in (
-        (model, (prepared, [0, 1], [1.0, -1.0]), "must be .*numbers"),
         (model, (texts, [0, 1], [1.0, NAN]), "must be .*numbers"),
         (regression, (prepared, [1.0, INF]), "must be .*numbers"),
         (model, (prepared, [0.5, 1.0]), "Labels must be in 0 to 1"),
-        (model, (prepared, np.eye(2)), "Labels are one-hot"),
         (model, (texts, np.eye(2)), "Labels are one-hot"),
     ):
         for is_static in (False, True):

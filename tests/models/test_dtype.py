@@ -35,10 +35,6 @@ def policies(model):
     return {layer.dtype_policy.name for layer in layers}
 
 
-def types_of(values):
-    return {keras.backend.standardize_dtype(value.dtype) for value in values}
-
-
 def modes(model):
     return [layer.quantization_mode for layer in model._flatten_layers()].count("int8")
 
@@ -52,7 +48,7 @@ UNDER_POLICIES = {
 
 @pytest.mark.parametrize("policy", UNDER_POLICIES)
 def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32(
-    make_backbone, make_case, under, inputs, difference, randomized, policy
+    make_backbone, make_case, under, difference, randomized, policy
 ):
     for name in UNDER_POLICIES[policy]:
         task = make_case(name, make_backbone(dtype=policy))
@@ -60,48 +56,46 @@ def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32
         assert policies(task) == policies(expected)
         scores = HEAD if name in ("features", "questions", "choices") else set()
         assert policies(task) == {policy} | scores
-        assert types_of(task.backbone(inputs).values()) == {task.backbone.compute_dtype}
-        assert types_of(task.backbone.trainable_weights) == {task.backbone.variable_dtype}
         pairs = zip(task.weights, expected.weights, strict=True)
         assert all((a.path, a.dtype) == (b.path, b.dtype) for a, b in pairs)
         randomized(task)
         expected.set_weights(task.get_weights())
         outputs = task(inputs_of(task))
-        assert types_of(keras.tree.flatten(outputs)) == {"float32"}, name
+        dtypes = {keras.backend.standardize_dtype(x.dtype) for x in keras.tree.flatten(outputs)}
+        assert dtypes == {"float32"}, name
         assert difference(outputs, expected(inputs_of(task))) == 0.0
 
 
 @pytest.mark.parametrize(
     "name", ["classes", "pretrainer", *(pytest.param(n, marks=WEEKLY) for n in TASKS[1:-2])]
 )
-def test_a_policy_map_quantizes_and_is_in_the_config(make_backbone, make_case, difference, name):
+def test_every_file_keeps_the_dtype(make_backbone, make_case, int8_map, difference, tmp_path, name):
     task = make_case(name, make_backbone())
-    named = DTypePolicyMap("float32")
+    whole = DTypePolicyMap("float32")
     for layer in task._flatten_layers():
         if isinstance(layer, (keras.layers.Dense, keras.layers.Embedding)):
-            named[layer.path] = INT8
-    assert len(named) >= 8
-    task = make_case(name, make_backbone(dtype=named))  # the head follows
-    assert modes(task) == len(named)
-    copy = type(task).from_config(json.loads(json.dumps(task.get_config())))
-    assert copy.get_config() == task.get_config() and modes(copy) == len(named)
-    copy.set_weights(task.get_weights())
+            whole[layer.path] = INT8
+    assert len(whole) >= 8
     x = inputs_of(task)
-    assert difference(copy(x), task(x)) == 0.0
-
-
-def test_files_keep_the_dtype(make_backbone, inputs, int8_map, difference, tmp_path):
-    for dtype in ("mixed_bfloat16", int8_map):
-        task = BertClassifier(make_backbone(dtype=dtype), 2)
+    own = {"dtype": "float32"}  # of a head; others follow the encoder
+    for dtype, head in (
+        ("mixed_bfloat16", {}),
+        ("mixed_bfloat16", own),
+        (int8_map, {}),
+        (whole, {}),
+    ):
+        task = make_case(name, make_backbone(dtype=dtype), **head)
+        assert dtype is not whole or modes(task) == len(whole)
         task.save(tmp_path / "model.keras")
         task.save_to_preset(tmp_path / "preset")
-        for loaded in (
-            keras.models.load_model(tmp_path / "model.keras"),
-            BertClassifier.from_preset(tmp_path / "preset", dropout=0.3),
-        ):
+        copy = type(task).from_config(json.loads(json.dumps(task.get_config())))
+        copy.set_weights(task.get_weights())
+        of_file = keras.models.load_model(tmp_path / "model.keras")
+        for loaded in (copy, of_file, type(task).from_preset(tmp_path / "preset")):
             assert policies(loaded) == policies(task) and modes(loaded) == modes(task)
-            assert loaded.get_config()["backbone"] == task.get_config()["backbone"]
-            assert difference(loaded(inputs), task(inputs)) == 0.0
+            assert policies(loaded.backbone) == policies(task.backbone)
+            assert loaded.get_config() == task.get_config()
+            assert difference(loaded(x), task(x)) == 0.0
 
 
 def test_the_global_policy_is_not_saved(make_backbone, under, tmp_path):
@@ -109,15 +103,6 @@ def test_the_global_policy_is_not_saved(make_backbone, under, tmp_path):
     assert "dtype" not in task.get_config() and "dtype" not in task.backbone.get_config()
     task.save_to_preset(tmp_path / "preset")
     assert policies(BertClassifier.from_preset(tmp_path / "preset")) == {"float32"}
-
-
-def test_a_head_may_have_a_dtype_of_its_own(make_backbone):
-    task = BertClassifier(make_backbone(dtype="mixed_bfloat16"), 2, dtype="float32")
-    copy = BertClassifier.from_config(task.get_config())
-    assert copy.get_config() == task.get_config()
-    for each in (task, copy):
-        assert policies(each.backbone) == {"mixed_bfloat16"}
-        assert {each.dtype_policy.name, each.head.dtype_policy.name} == {"float32"}
 
 
 def test_a_map_keeps_its_default_and_its_names(make_backbone, under):

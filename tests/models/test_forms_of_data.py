@@ -14,6 +14,7 @@ from keras_bert.preprocessing.translators import _LABELS, _TEXTS
 from keras_bert.presets.formats.architectures import ARCHITECTURES
 from keras_bert.presets.hub import WEIGHTS
 from tests.models.conftest import TASKS, rows_of
+from tests.pairs.examples import BatchList
 
 TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]
 CASES = [name for name, (_, x, *_) in TASKS.items() if x is not None]
@@ -25,20 +26,6 @@ WITHOUT_LABELS = ("predict", "answer")
 SCORED_BY_TEXTS = ("tags", "questions", "documents", "vectors")
 # Of few examples, and of a task that has no such thing.
 MEANINGLESS = "No temperature fits|has no probabilities|threshold needs 2 classes"
-
-
-class Loader(keras.utils.PyDataset):
-    """One batch."""
-
-    def __init__(self, batch):
-        super().__init__()
-        self.batch = batch
-
-    def __len__(self):
-        return 1
-
-    def __getitem__(self, index):
-        return self.batch
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +56,7 @@ def forms_of(task, case, with_labels=True):
         "RawStream": (iter(rows),),
         "InputArrays": batch,
         "InputDataset": (datasets.from_tensors(batch),),
-        "InputBatches": (Loader(batch),),
+        "InputBatches": (BatchList([batch]),),
     }
 
 
@@ -132,7 +119,7 @@ def test_scores_and_batches_of_prepared_batches_are_those_of_texts(model, refuse
     assert model.scores(whole) == model.scores(TEXTS, LABELS)
     [(inputs, labels)] = model.batches(whole, batching=Batching(6, shuffle=False))
     assert labels.tolist() == LABELS and len(inputs["token_ids"]) == 6
-    alone = Loader(inputs)
+    alone = BatchList([inputs])
     assert model.scores(alone, LABELS) == model.scores(whole)
     refused("rows of different lengths", model.scores, batches("longest"))
     refused("may have no end", model.scores, (batch for batch in whole))

@@ -71,25 +71,17 @@ class BertReviewer(BertTask):
 
 @pytest.fixture(scope="module")
 def reviewer(make_backbone, letters, eager):
-    keras.utils.set_random_seed(1)
     reader = BertPreprocessor(letters, sequence_length=8)
-    model = eager(BertReviewer(make_backbone(dropout=0.0), 2, reader), optimizer="adam")
-    first, *_, last = model.fit(TEXTS, LABELS, epochs=3, verbose=0).history["loss"]
-    assert last < first
-    return model
+    return eager(BertReviewer(make_backbone(dropout=0.0), 2, reader))
 
 
-def test_it_trains_answers_and_scores(reviewer, refused):
+def test_it_answers_and_scores(reviewer, refused):
     assert type(reviewer.preprocessor) is ReviewPreprocessor
-    answers, outputs = reviewer.answer(TEXTS), reviewer.predict(TEXTS, verbose=0)
-    assert {name: part.shape for name, part in outputs.items()} == {"topic": (6, 2), "mood": (6, 1)}
-    topics = [answer["topic"] for answer in answers]
-    assert topics == ["xy"[best] for best in outputs["topic"].argmax(axis=1)]
-    assert reviewer.answer(TEXTS[0])["topic"] == topics[0]
+    topics = [answer["topic"] for answer in reviewer.answer(TEXTS)]
+    logits = reviewer.predict(TEXTS, verbose=0)["topic"]
+    assert topics == ["xy"[best] for best in logits.argmax(axis=1)]
     accuracy = np.mean(np.array(topics) == LABELS["topic"])
     assert reviewer.scores(TEXTS, LABELS) == {"accuracy": accuracy}
-    [(inputs, labels)] = reviewer.batches(TEXTS, LABELS)
-    assert set(labels) == {"topic", "mood"} and len(inputs["token_ids"]) == 6
     few = {name: labels[:5] for name, labels in LABELS.items()}
     refused("6 examples but 5", reviewer.fit, TEXTS, few)
 

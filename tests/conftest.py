@@ -1,6 +1,7 @@
 """Fixtures that several rooms' tests share."""
 
 import contextlib
+import functools
 import gc
 import itertools
 import json
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
@@ -43,6 +45,10 @@ THEIR_LAYERS = {
 THEIR_KINDS = {"kernel": "weight", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
 LONGEST = ("test_pairs", "test_backends", "test_replicas", "test_jax_loop")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_report_header():
+    return f"Keras computes with {keras.backend.backend()}"
 
 
 def pytest_collection_modifyitems(items):
@@ -195,29 +201,22 @@ def run_python():
 def run_together():
     """What processes print that run Python with an environment each; all end without an error."""
 
-    def run(folder, command, *environments):
+    def run(command, environment):
         command = [sys.executable, *map(str, command)]
-        outputs = [folder / f"said_{number}.txt" for number in range(len(environments))]
-        processes = []
-        for environment, path in zip(environments, outputs, strict=True):
-            with open(path, "w") as file:  # no pipe: what isn't read at once would stop them
-                processes.append(
-                    subprocess.Popen(
-                        command, stdout=file, stderr=file, env={**os.environ, **environment}
-                    )
-                )
+        options = {"stderr": subprocess.STDOUT, "text": True, "env": {**os.environ, **environment}}
         try:
-            codes = [process.wait(timeout=600) for process in processes]
-        except subprocess.TimeoutExpired as error:  # of one that waits for another, as a rule
-            codes = [error]
-        finally:
-            for process in processes:
-                process.kill()
-        said = [path.read_text() for path in outputs]
-        assert not any(codes), f"{codes}\n" + "\n".join(text[-3000:] for text in said)
+            return subprocess.check_output(command, timeout=600, **options), ""
+        except subprocess.SubprocessError as error:  # or one waits for another
+            return "", f"{error}: {error.output[-3000:]}"
+
+    def run_all(command, *environments):
+        with ThreadPoolExecutor(len(environments)) as pool:
+            done = pool.map(functools.partial(run, command), environments)
+        said, errors = zip(*done, strict=True)
+        assert not any(errors), "\n".join(errors)
         return said
 
-    return run
+    return run_all
 
 
 @pytest.fixture(scope="session")
@@ -331,14 +330,9 @@ def pretraining_batch(inputs):
 @pytest.fixture(scope="session")
 def randomized():
     """Gives a model or a layer weights as far from the start as those of a trained one."""
+    from keras_bert import testing
 
-    def randomize(model):
-        generator = np.random.default_rng(4)
-        for weight in model.trainable_weights:
-            weight.assign(generator.normal(0.1, 0.3, weight.shape))
-        return model
-
-    return randomize
+    return functools.partial(testing._vary, seed=4)
 
 
 @pytest.fixture(scope="session")
@@ -417,12 +411,11 @@ def refused():
 def under():
     """A function that returns what another gives under a global dtype policy."""
 
+    from keras_bert import testing
+
     def call(policy, function):
-        keras.config.set_dtype_policy(policy)
-        try:
+        with testing._policy(policy):
             return function()
-        finally:
-            keras.config.set_dtype_policy("float32")
 
     return call
 

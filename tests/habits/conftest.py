@@ -1,4 +1,4 @@
-"""A tiny preset, and training by hand, for programs as users of Keras write them."""
+"""A tiny preset, and training by Keras alone, for programs as users of Keras write them."""
 
 import functools
 from collections import UserList
@@ -19,6 +19,7 @@ EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a
 PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 WEIGHTS = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
 NAMES = ["no", "yes"]
+ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
 class Rows(UserList):
@@ -26,16 +27,6 @@ class Rows(UserList):
 
     def __getitem__(self, key):
         return UserList(row[key] for row in self) if isinstance(key, str) else self.data[key]
-
-
-class Loader:
-    """Yields the same rows in each pass."""
-
-    def __init__(self, rows):
-        self.rows = rows
-
-    def __iter__(self):
-        return iter(self.rows)
 
 
 def backend_is(name):
@@ -56,7 +47,7 @@ def make_encoder(make_backbone, varied):
 @pytest.fixture(scope="session")
 def preset(make_encoder, tokenizer, tmp_path_factory):
     """The folder of a classifier of "no" and "yes" without dropout."""
-    preprocessor = keras_bert.BertClassifierPreprocessor(tokenizer, 8, label_names=["no", "yes"])
+    preprocessor = keras_bert.BertClassifierPreprocessor(tokenizer, 8, label_names=NAMES)
     model = keras_bert.BertClassifier(make_encoder(), preprocessor=preprocessor, dropout=0.0)
     generator = np.random.default_rng(6)
     model.head.kernel.assign(generator.normal(0, 0.7, model.head.kernel.shape))
@@ -96,72 +87,23 @@ def sgd_model(reusable_model):
     return model
 
 
-def cross_entropy(y_true, y_pred):
-    return keras.losses.sparse_categorical_crossentropy(y_true, y_pred, from_logits=True)
-
-
-def loss_and_gradients(model, x, loss_of):
-    """Computes a loss of a model's outputs and its gradients, without Keras's trainer."""
-    variables = model.trainable_variables
-    if backend_is("tensorflow"):
-        import tensorflow as tf
-
-        with tf.GradientTape() as tape:
-            loss = loss_of(model(x, training=True))
-        gradients = tape.gradient(loss, [variable.value for variable in variables])
-        return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
-    if backend_is("torch"):
-        model.zero_grad()
-        loss = loss_of(model(x, training=True))
-        loss.backward()
-        return loss, [variable.value.grad for variable in variables]
-    import jax
-
-    others = [variable.value for variable in model.non_trainable_variables]
-
-    def loss_at(values):
-        outputs, _ = model.stateless_call(values, others, x, training=True)
-        return loss_of(outputs)
-
-    return jax.value_and_grad(loss_at)([variable.value for variable in variables])
-
-
 @pytest.fixture(scope="session")
-def by_hand(preset):
-    """A function that trains the preset's classifier by gradient descent, written out here.
+def plain(preset):
+    """A function that trains the preset's classifier by Keras's own `fit`, on prepared inputs.
 
-    Batches are of 4, in order; a batch's loss is the mean of `loss`, a number for each example.
-    Returns the mean loss of each epoch, and the model.
+    Batches are of 4, in order. Returns the mean loss of each epoch, and the classifier.
     """
 
-    def train(loss=cross_entropy, epochs=1):
-        model = keras_bert.BertClassifier.from_preset(preset)
-        losses = []
-        for _ in range(epochs):
-            of_batches = []
-            for batch in (slice(4), slice(4, 8)):
-                x = model.preprocessor(TEXTS[batch])
-                y = keras.ops.convert_to_tensor(LABELS[batch])
-
-                def loss_of(outputs, y=y):
-                    return keras.ops.mean(loss(y, outputs))
-
-                value, gradients = loss_and_gradients(model, x, loss_of)
-                pairs = list(zip(model.trainable_variables, gradients, strict=True))
-                for variable, gradient in pairs:
-                    gradient = keras.ops.convert_to_numpy(gradient)
-                    variable.assign(keras.ops.convert_to_numpy(variable) - 0.1 * gradient)
-                of_batches.append(float(keras.ops.convert_to_numpy(value)))
-            losses.append(np.mean(of_batches))
-        return losses, model
+    @functools.cache
+    def train(epochs=1, loss=ENTROPY):
+        task = keras_bert.BertClassifier.from_preset(preset)
+        model = keras.Model(task.input, task.output)
+        model.compile(keras.optimizers.SGD(0.1), loss, run_eagerly=EAGERLY)
+        inputs = task.preprocessor(TEXTS)
+        history = model.fit(inputs, np.array(LABELS), epochs=epochs, **PLAIN).history
+        return history["loss"], task
 
     return train
-
-
-@pytest.fixture(scope="session")
-def plain(by_hand):
-    """The losses and the model of `by_hand`, for a number of epochs."""
-    return functools.cache(lambda epochs=1: by_hand(epochs=epochs))
 
 
 @pytest.fixture(scope="session")
@@ -179,7 +121,7 @@ def same_weights(assert_close):
 
 @pytest.fixture(scope="session")
 def trained_as(assert_close, same_weights):
-    """A function that asserts that a run has the losses and the weights of one by hand."""
+    """A function that asserts that a run has the losses and the weights of another."""
 
     def check(model, history, expected):
         losses, other = expected

@@ -149,18 +149,13 @@ def test_texts_are_compared_as_the_folder_says(
         expected = np.array([[compare(a, b) for b in vectors] for a in vectors])
         order = np.argsort(-expected, axis=1, kind="stable")[:, :2]
         pairs = expected[::-1].diagonal()
-        pearson = np.corrcoef(pairs, scores)[0, 1]  # from -1 to 1
         for each in saved(theirs):
             each.run_eagerly = True
             assert_close(each.similarity(texts, vectors), expected, name=name)
-            assert_close(each.similarity(vectors[0], texts), expected[:1], name=name)
             assert_close(each.similarity_pairwise(texts, texts[::-1]), pairs, name=name)
-            indices, found = each.search(texts, texts, 2)
-            np.testing.assert_array_equal(indices, order)
-            assert_close(found, np.take_along_axis(expected, order, axis=1), name=name)
-            found = each.scores((texts, texts[::-1]), scores)["pearson"]
-            assert found == pytest.approx(pearson, abs=1e-5)
-    assert [part.shape for part in model.search(texts, [])] == [(5, 0), (5, 0)]
+            np.testing.assert_array_equal(each.search(texts, texts, 2)[0], order)
+            pearson = each.scores((texts, texts[::-1]), scores)["pearson"]
+            assert pearson == pytest.approx(np.corrcoef(pairs, scores)[0, 1], abs=1e-5)
 
 
 # Labels
@@ -173,12 +168,10 @@ def test_a_regression_of_several_numbers_is_one(
     source = folder(classifier(names), problem_type="regression")
     model = eager(BertClassifier.from_preset(source))
     numbers = np.array([[0.1, 0.5, 0.9], [0.2, 0.1, 0.4], [0.3, 0.3, 0.8], [0.9, 0.7, 0.6]])
-    model.fit(TEXTS, numbers, verbose=0)
     outputs = model.predict(TEXTS, verbose=0)
-    assert_close(model.evaluate(TEXTS, numbers, verbose=0), np.mean((outputs - numbers) ** 2))
     answers = model.answer(TEXTS)
     assert_close(np.array([answer["score"] for answer in answers]), outputs)
-    assert answers[0]["labels"] == names and json.dumps(answers)
+    assert answers[0]["labels"] == names
     assert model.scorer.table(answers)[0] == names
     columns = zip(outputs.T, numbers.T, strict=True)
     pearson = np.mean([np.corrcoef(*pair)[0, 1] for pair in columns])
@@ -193,7 +186,6 @@ def test_a_regression_of_several_numbers_is_one(
 def test_labels_of_one_class_and_sorted_ones_are_told(classifier, caplog):
     model = classifier()
     for labels, split, told in (
-        (LABELS, 0.0, None),
         (np.array(["yes"] * 4), 0.0, "All 4 labels are yes: nothing can be learned"),
         (LABELS, 0.5, None),
         (sorted(LABELS), 0.5, "none of yes"),
@@ -203,13 +195,6 @@ def test_labels_of_one_class_and_sorted_ones_are_told(classifier, caplog):
         texts = TEXTS * (len(labels) // 4)
         model.fit(texts, labels, validation_split=split, verbose=0)
         assert (told in caplog.text) if told else not caplog.records
-
-
-def test_a_metric_of_one_hot_labels_needs_them(classifier, refused):
-    model = classifier()
-    for metric in ("mae", keras.metrics.CosineSimilarity()):
-        model.compile(metrics=[metric], run_eagerly=True)
-        refused(r"takes one-hot labels.*np.eye\(2\)", model.fit, TEXTS, LABELS, verbose=0)
 
 
 def test_labels_by_name_may_be_smoothed(classifier, varied, assert_close):
@@ -227,7 +212,6 @@ def test_labels_of_several_may_have_weights(classifier, refused, assert_close):
     model = classifier(("x", "y", "z"), multi_label=True)
     labels = [["x"], ["x", "z"], [], ["y"]]
     refused("WeightedBinaryCrossentropy", model.fit, TEXTS, labels, class_weight={"x": 2})
-    assert [*model.class_counts(labels).values()] == [2, 1, 1]
     loss = losses.WeightedBinaryCrossentropy([1.0, 3.0, 3.0])
     model.compile("sgd", loss)  # as a graph, which doesn't know the shape of the labels
     logits = model.predict(TEXTS, verbose=0)

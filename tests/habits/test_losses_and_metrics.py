@@ -27,42 +27,53 @@ class MeanSquaredLoss(keras.losses.Loss):
 
 
 def smoothed(y_true, y_pred):
-    y_true = 0.8 * keras.ops.one_hot(y_true, 2) + 0.1
+    y_true = 0.8 * keras.ops.one_hot(keras.ops.cast(y_true, "int32"), 2) + 0.1
     return -keras.ops.sum(y_true * keras.ops.log_softmax(y_pred), axis=-1)
 
 
 SMOOTHED = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.2)
-LOSSES = [  # arguments of `compile`, labels, and a batch's loss by hand
+
+
+def mean_entropy(y_true, y_pred):
+    return keras.ops.mean(ENTROPY(y_true, y_pred))
+
+
+LOSSES = [  # arguments of `compile`, labels, parts of a batch, and the losses of examples
     (
         {"loss": [ENTROPY], "loss_weights": [0.5]},
         LABELS,
+        1,
         lambda y_true, y_pred: 0.5 * ENTROPY(y_true, y_pred),
     ),
+    *(({"loss": mean_entropy}, LABELS, parts, ENTROPY) for parts in (1, 2)),
+    ({"loss": MeanSquaredLoss()}, LABELS, 2, squared),
     (
         {"loss": MeanSquaredLoss(reduction="sum")},
         LABELS,
+        1,
         lambda y_true, y_pred: 4 * squared(y_true, y_pred),
     ),
-    ({"loss": SMOOTHED}, keras.utils.to_categorical(LABELS), smoothed),
+    ({"loss": SMOOTHED}, keras.utils.to_categorical(LABELS), 2, smoothed),
 ]
 
 
 @pytest.fixture
-def trains_as(by_hand, trained_as):
-    """A function that asserts that a model trains as by hand with some loss."""
+def trains_as(plain, trained_as):
+    """A function that asserts that a model trains as a plain one does with some loss."""
 
-    def check(model, expected, y=LABELS, **compiled):
+    def check(model, expected, y=LABELS, parts=1, **compiled):
         model.compile(keras.optimizers.SGD(0.1), run_eagerly=EAGERLY, **compiled)
-        trained_as(model, model.fit(TEXTS, y, **PLAIN), by_hand(expected))
+        history = model.fit(TEXTS, y, accumulation_steps=parts, **PLAIN)
+        trained_as(model, history, plain(loss=expected))
 
     return check
 
 
 def test_losses_of_users(model, trains_as):
     start = model.get_weights()
-    for compiled, y, expected in LOSSES:
+    for compiled, y, parts, expected in LOSSES:
         model.set_weights(start)
-        trains_as(model, expected, y, **compiled)
+        trains_as(model, expected, y, parts, **compiled)
 
 
 class Penalty(keras.layers.Layer):

@@ -16,9 +16,9 @@ import pytest
 
 from keras_bert import Batching, BertClassifier
 from keras_bert.training.keras_internals import build_from_batch
-from tests.habits.conftest import LETTERS, Loader, Rows
+from tests.habits.conftest import LETTERS, Rows
 from tests.pairs.covering import Covering
-from tests.pairs.examples import BatchList
+from tests.pairs.examples import BatchList, Iterable
 
 RANDOM = np.random.default_rng(3)
 TEXTS = {
@@ -130,7 +130,7 @@ MAKERS = {
     "generator": lambda rows: (row for row in rows),
     "iterator": iter,
     "endless": Endless,
-    "loader": Loader,
+    "loader": Iterable,
     "DataLoader": torch_loader,
     "grain": lambda rows: grain_source(rows).to_iter_dataset(),
     "grain of rows": grain_source,

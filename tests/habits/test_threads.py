@@ -43,11 +43,6 @@ def load_and_answer(folder):
 
 
 @pytest.mark.slow
-def test_two_models_in_two_threads(preset, answers):
-    assert in_threads(load_and_answer, [preset] * 2) == [answers] * 2
-
-
-@pytest.mark.slow
 def test_answers_after_training_in_a_thread(sgd_model, plain):
     in_threads(lambda _: sgd_model.fit(TEXTS, LABELS, **PLAIN), range(1))
     expected = plain()[1].answer(TEXTS)

@@ -89,7 +89,7 @@ def test_two_workers_give_the_numbers_of_one(tensorflow, two_workers, run_togeth
     plain = {"task": TASKS[:1], "after": ("predict twice",)}
     arguments = command("tensorflow", "--first", 2, **plain)
     workers = ({**worker, "PYTHONPATH": str(ROOT)} for worker in two_workers)
-    for said in run_together(tmp_path, [*arguments, "--folder", tmp_path], *workers):
+    for said in run_together([*arguments, "--folder", tmp_path], *workers):
         assert "failed 0" in said
 
 

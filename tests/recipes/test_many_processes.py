@@ -32,8 +32,8 @@ except ValueError as error:
 
 
 @pytest.mark.slow
-def test_workers_are_told_where_they_differ(tensorflow, run_together, two_workers, tmp_path):
-    texts = run_together(tmp_path, ["-c", DIFFERENT], *two_workers)
+def test_workers_are_told_where_they_differ(tensorflow, run_together, two_workers):
+    texts = run_together(["-c", DIFFERENT], *two_workers)
     said = [text.splitlines()[-1] for text in texts]
     assert said[0] == "True They differ. (They have [0, 1], in order of processes.)"
     assert said[1] == said[0].replace("True", "False")
@@ -50,7 +50,7 @@ def test_the_program_for_two_machines_runs(
     rows = [(f"the book was {word}", word) for word in ("good", "bad")] * 20
     write_table(tmp_path / "train.tsv", ("text", "label"), *rows)
     monkeypatch.chdir(tmp_path)
-    run_together(tmp_path, ["-c", program], *two_workers)
+    run_together(["-c", program], *two_workers)
     scores = json.loads((tmp_path / "reviews" / "scores.json").read_text())
     assert len(scores) == 3
     model = keras_bert.BertClassifier.from_preset(tmp_path / "reviews" / "best")
@@ -66,7 +66,7 @@ def test_two_processes_finetune_on_glue_and_the_first_writes(
     settings += " --epochs 2 --strategy multiworker --data"
     paths = [sst2, "--init", preset, "--output", output]
     command = [RECIPES / "finetune_glue.py", *settings.split(), *paths]
-    first, second = run_together(tmp_path, command, *two_workers)
+    first, second = run_together(command, *two_workers)
     assert "2 replicas on CPU" in first and "Wrote " in first and "Wrote " not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]
     assert results[0] == results[1] and len(results[0]) == 2  # the settings and scores of runs

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import keras_bert
+from keras_bert import testing
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 
 @pytest.fixture
 def mixed_bfloat16():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    yield
-    keras.config.set_dtype_policy("float32")
+    with testing._policy("mixed_bfloat16"):
+        yield
 
 
 @pytest.fixture

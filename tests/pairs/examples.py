@@ -60,18 +60,12 @@ def examples(task, labels, number=NUMBER, seed=1):
             return x, hot
         return x, [[n for n, is_one in zip(names, row, strict=True) if is_one] for row in hot]
     if task == "tags":
-        numbers = [tags(len(words), generator) for words in x]
-        return x, [form[row].tolist() for row in numbers]
+        # Of the first two: what is inside of no span isn't a tag.
+        return x, [form[generator.integers(0, 2, len(words))].tolist() for words in x]
     classes = np.arange(number)
     if task == "embedder of labels":  # of which each part has two
         classes = classes // 2
     return x, form[classes % len(names)].tolist()
-
-
-def tags(number, generator):
-    """Numbers of tags, where what is inside a span follows another of it."""
-    row = generator.integers(0, 3, number).tolist()
-    return [1 if t == 2 and (i == 0 or not row[i - 1]) else t for i, t in enumerate(row)]
 
 
 def questions(texts, contexts, generator):
@@ -206,21 +200,6 @@ def as_array(column):
     array = np.empty(len(column), object)
     array[:] = column
     return array
-
-
-def as_columns(values):
-    """Examples in columns of pandas."""
-    import pandas
-
-    if isinstance(values, tuple):
-        return pandas.DataFrame({f"text {i}": v for i, v in enumerate(values)})
-
-    def as_column(column):
-        if np.ndim(column[0]) == 1 and (isinstance(column, np.ndarray) or is_table(column)):
-            return pandas.DataFrame(column)
-        return pandas.Series(column, index=range(7, 7 + len(column)))
-
-    return columns(as_column, values)
 
 
 def as_tensor(column):

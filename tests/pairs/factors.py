@@ -34,7 +34,6 @@ FACTORS = {
     "data": (
         "lists",
         "arrays",
-        "pandas",
         "generator",
         "iterable",
         "tf.data of texts",
@@ -71,9 +70,7 @@ FACTORS = {
         "OpenVINO",
         "int8",
         "merge_lora",
-        "explain",
         "calibrate",
-        "keep_layers",
         "finetune",
         "finetune with a teacher",
         "killed and resumed",

@@ -31,7 +31,13 @@ class Refusal(NamedTuple):
     levels: dict
     message: str | None
     reason: str
-    backends: tuple = ("tensorflow", "jax", "torch")
+    backends: tuple
+
+
+def refusal(message, reason, *backends, **levels):
+    """A refusal on some backends, by default on all; a factor may have one level."""
+    levels = {name: (some,) if isinstance(some, str) else some for name, some in levels.items()}
+    return Refusal(levels, message, reason, backends or ("tensorflow", "jax", "torch"))
 
 
 EMBEDDERS, PRETRAINERS, RERANKERS = (tasks(name) for name in ("embedder", "pretrain", "rerank"))
@@ -43,261 +49,240 @@ EXPORTS = ("SavedModel", "ONNX", "LiteRT", "OpenVINO")
 DATASETS = ("tf.data of texts", "prepared tf.data", "prepared tf.data of unknown length")
 DATASETS += ("prepared PyDataset",)
 REFUSED = [
-    # What can't be written.
-    Refusal(
-        {"task": UNLABELLED, "labels": others("labels", "in the examples")},
+    # What can't be written has no message.
+    refusal(
         None,
         "the examples hold their labels, or have none",
+        task=UNLABELLED,
+        labels=others("labels", "in the examples"),
     ),
-    Refusal(
-        {"task": others("task", *UNLABELLED), "labels": ("in the examples",)},
-        None,
-        "labels are given apart",
+    refusal(
+        None, "labels are given apart", task=others("task", *UNLABELLED), labels="in the examples"
     ),
-    Refusal(
-        {
-            "task": (*REGRESSIONS, "embedder of scores", *RERANKERS),
-            "labels": ("names", "one-hot"),
-        },
+    refusal(
         None,
         "labels are numbers",
+        task=(*REGRESSIONS, "embedder of scores", *RERANKERS),
+        labels=("names", "one-hot"),
     ),
-    Refusal(
-        {"task": ("labels",), "labels": ("numbers",)},
+    refusal(
         None,
         "several labels are a list of names, or 0 and 1 for each class",
+        task="labels",
+        labels="numbers",
     ),
-    Refusal(
-        {"task": ("embedder of labels",), "labels": ("one-hot",)},
-        None,
-        "rows of numbers are vectors to learn",
+    refusal(
+        None, "rows of numbers are vectors to learn", task="embedder of labels", labels="one-hot"
     ),
-    Refusal({"task": PRETRAINERS, "data": RAW}, None, "a corpus or arrays hold the masked rows"),
-    Refusal(
-        {"task": EMBEDDERS, "loss": ("function",)},
+    refusal(None, "a corpus or arrays hold the masked rows", task=PRETRAINERS, data=RAW),
+    refusal(
         None,
         "losses compare the examples of a batch: subclass `keras_bert.losses.BatchLoss`",
+        task=EMBEDDERS,
+        loss="function",
     ),
-    Refusal(
-        {"task": others("task", *CLASSIFIES), "after": ("calibrate",)},
+    refusal(
         None,
         "only a `BertClassifier` has probabilities to calibrate",
+        task=others("task", *CLASSIFIES),
+        after="calibrate",
     ),
-    Refusal(
-        {"task": ("embedder of labels",), "data": ("tf.data of texts",)},
+    refusal(
         None,
         "a dataset of two texts is one of pairs; classes must be in memory",
+        task="embedder of labels",
+        data="tf.data of texts",
     ),
-    Refusal(
-        {
-            "task": ("embedder of labels",),
-            "data": ("generator", "iterable"),
-            "labels": ("names",),
-        },
+    refusal(
         None,
         "a stream of two texts is one of pairs",
+        task="embedder of labels",
+        data=("generator", "iterable"),
+        labels="names",
     ),
-    Refusal(
-        {"task": ("spans", "choices"), "data": ("tf.data of texts",)},
-        None,
-        "questions must be in memory",
+    refusal(
+        None, "questions must be in memory", task=("spans", "choices"), data="tf.data of texts"
     ),
-    Refusal(
-        {
-            "task": ("embedder of pairs", "embedder of triplets"),
-            "data": ("tf.data of texts",),
-            "weights": ("sample_weight",),
-        },
+    refusal(
         None,
         "a dataset of `((text, other), number)` has scores",
+        task=("embedder of pairs", "embedder of triplets"),
+        data="tf.data of texts",
+        weights="sample_weight",
     ),
-    Refusal(
-        {"labels": ("in the examples",), "weights": ("class_weight",)},
+    refusal(
         None,
         "`class_weight` is for classes of texts",
+        labels="in the examples",
+        weights="class_weight",
     ),
-    Refusal(
-        {"labels": ("in the examples",), "after": ("calibrate",)},
+    refusal(
         None,
         "only a `BertClassifier` has probabilities to calibrate",
+        labels="in the examples",
+        after="calibrate",
     ),
-    Refusal(
-        {"lora": ("yes",), "freezing": ("lower blocks", "encoder")},
+    refusal(
         "has frozen this encoder",
         "LoRA freezes the encoder itself",
+        lora="yes",
+        freezing=("lower blocks", "encoder"),
     ),
-    Refusal(
-        {"encoder": ("own",), "remat": ("yes",)}, "have no remat", "its blocks have no `remat`"
-    ),
-    Refusal(
-        {"task": ("embedder of labels",), "data": ("generator", "iterable")},
+    refusal("have no remat", "its blocks have no `remat`", encoder="own", remat="yes"),
+    refusal(
         "paired at random: give lists",
         "texts with classes are paired at random",
+        task="embedder of labels",
+        data=("generator", "iterable"),
     ),
-    Refusal(
-        {"task": EMBEDDERS, "data": ("tf.data of texts", "iterable"), "batching": ("tokens",)},
+    refusal(
         "can't be sorted by length",
         "equal texts are known in a chunk of a stream only",
+        task=EMBEDDERS,
+        data=("tf.data of texts", "iterable"),
+        batching="tokens",
     ),
-    Refusal(
-        {"task": ("embedder of labels",), "batching": ("tokens",)},
+    refusal(
         "can't be sorted by length",
         "texts with classes are paired at random",
+        task="embedder of labels",
+        batching="tokens",
     ),
-    Refusal(
-        {"data": (*DATASETS, "generator", "iterable"), "validation": ("split",)},
+    refusal(
         "validation_split needs examples in memory",
         "the last examples of a stream are unknown",
+        data=(*DATASETS, "generator", "iterable"),
+        validation="split",
     ),
-    Refusal(
-        {"task": EMBEDDERS, "freezing": ("encoder",)},
-        "nothing to train",
-        "a `BertEmbedder` has no head",
-    ),
-    Refusal(
-        {"task": ("embedder of scores", "embedder of labels"), "weights": ("sample_weight",)},
+    refusal("nothing to train", "a `BertEmbedder` has no head", task=EMBEDDERS, freezing="encoder"),
+    refusal(
         "no sample_weight",
         "the loss compares examples with each other",
+        task=("embedder of scores", "embedder of labels"),
+        weights="sample_weight",
     ),
-    Refusal(
-        {"task": ("spans",), "weights": ("sample_weight",)},
+    refusal(
         "leave y and sample_weight out",
         "questions hold all that they train on",
+        task="spans",
+        weights="sample_weight",
     ),
-    Refusal(
-        {
-            "task": ("choices", "embedder of pairs", "embedder of triplets"),
-            "data": ("iterable",),
-            "weights": ("sample_weight",),
-        },
+    refusal(
         "may change its order",
         "an iterable without labels has no place for weights",
+        task=("choices", "embedder of pairs", "embedder of triplets"),
+        data="iterable",
+        weights="sample_weight",
     ),
-    Refusal(
-        {
-            "task": ("reranker of triplets",),
-            "after": ("answer and scores", "finetune", "finetune with a teacher"),
-        },
+    refusal(
         "scores takes pairs",
         "scores are of pairs with a relevance: `finetune` takes `scores=` of your own",
+        task="reranker of triplets",
+        after=("answer and scores", "finetune", "finetune with a teacher"),
     ),
-    Refusal(
-        {"task": ("tags",), "data": ("tf.data of texts",)},
+    refusal(
         "trains on lists of words and tags",
         "a dataset has texts, not words",
+        task="tags",
+        data="tf.data of texts",
     ),
-    Refusal(
-        {"task": ("reranker of triplets",), "loss": ("function",)},
+    refusal(
         "takes a label for each document",
         "triplets train with `MarginMeanSquaredError`",
+        task="reranker of triplets",
+        loss="function",
     ),
-    Refusal(
-        {"optimizer": ("schedule",), "after": ("killed and resumed",)},
+    refusal(
         "no optimizer to resume with",
         "a schedule for one call of `fit` can't be resumed",
+        optimizer="schedule",
+        after="killed and resumed",
     ),
-    Refusal(
-        {"dtype": ("mixed_float16",), "after": ("int8",)},
+    refusal(
         "doesn't work well with compute_dtype",
         "Keras quantizes no layers that compute in float16",
+        dtype="mixed_float16",
+        after="int8",
     ),
-    Refusal(
-        {"task": ("tags",), "weights": ("sample_weight",)},
+    refusal(
         "no sample_weight",
         "the weights of words say which of their pieces count",
+        task="tags",
+        weights="sample_weight",
     ),
-    Refusal(
-        {"task": ("tags",), "labels": ("one-hot",)},
-        "one of the 3 classes",
-        "tags are names or numbers",
-    ),
-    Refusal(
-        {"task": ("labels", *REGRESSIONS), "weights": ("class_weight",)},
+    refusal("one of the 3 classes", "tags are names or numbers", task="tags", labels="one-hot"),
+    refusal(
         "class_weight needs one class for each text",
         "a text has several classes, or none",
+        task=("labels", *REGRESSIONS),
+        weights="class_weight",
     ),
-    Refusal(
-        {"task": others("task", *CLASSIFIES), "weights": ("class_weight",)},
+    refusal(
         "class_weight",
         "`class_weight` is for classes of texts",
+        task=others("task", *CLASSIFIES),
+        weights="class_weight",
     ),
-    Refusal(
-        {"steps_per_execution": (2,)},
+    refusal(
         "must be 1 with the PyTorch backend",
         "Keras trains step by step on PyTorch",
-        ("torch",),
+        "torch",
+        steps_per_execution=(2,),
     ),
-    Refusal(
-        {"after": EXPORTS},
+    refusal(
         "requires TensorFlow",
         "files for other runtimes are written by TensorFlow: save a preset, and export it there",
-        ("jax", "torch"),
+        "jax",
+        "torch",
+        after=EXPORTS,
     ),
-    Refusal(
-        {"after": ("ONNX", "LiteRT", "OpenVINO"), "dtype": others("dtype", "float32")},
+    refusal(
         "which format=.* can't hold",
         'these formats compute in float32: load the preset with `dtype="float32"`',
-        ("tensorflow",),
+        "tensorflow",
+        after=("ONNX", "LiteRT", "OpenVINO"),
+        dtype=others("dtype", "float32"),
     ),
-    Refusal(
-        {"task": REGRESSIONS, "after": ("calibrate",)},
+    refusal(
         "no probabilities to calibrate",
         "a regression has no probabilities",
+        task=REGRESSIONS,
+        after="calibrate",
     ),
-    Refusal(
-        {"task": others("task", *CLASSIFIES, *RERANKERS), "after": ("explain",)},
-        None,
-        "`explain` is for classifiers and rerankers",
-    ),
-    Refusal(
-        {"labels": ("in the examples",), "after": ("explain",)},
-        None,
-        "classifiers and rerankers are given labels apart",
-    ),
-    Refusal(
-        {"task": PRETRAINERS, "after": ("finetune", "finetune with a teacher")},
+    refusal(
         "finetune takes raw examples",
         "`fit` trains on a corpus",
+        task=PRETRAINERS,
+        after=("finetune", "finetune with a teacher"),
     ),
-    Refusal(
-        {"loss": ("function",), "after": ("finetune with a teacher",)},
+    refusal(
         "which a function may not expect",
         "a loss gets labels of `[N, 1]` beside the outputs: pass a `keras.losses.Loss`",
+        loss="function",
+        after="finetune with a teacher",
     ),
-    Refusal(
-        {"task": PRETRAINERS, "after": ("SavedModel",)},
+    refusal(
         "has no answers for a text",
         "there is nothing to serve",
-        ("tensorflow",),
+        "tensorflow",
+        task=PRETRAINERS,
+        after="SavedModel",
     ),
-    Refusal(
-        {"encoder": ("own",), "after": ("Hugging Face",)},
-        "RopeBackbone",
-        "other libraries have no class for it",
+    refusal(
+        "RopeBackbone", "other libraries have no class for it", encoder="own", after="Hugging Face"
     ),
-    Refusal(
-        {"task": ("features",), "after": ("Hugging Face",)},
+    refusal(
         "has num_features=2",
         "other libraries have no numbers alongside text",
+        task="features",
+        after="Hugging Face",
     ),
-    Refusal(
-        {
-            "task": ("embedder of pairs", "embedder of triplets"),
-            "weights": ("sample_weight",),
-            "after": ("finetune with a teacher",),
-        },
+    refusal(
         "leave sample_weight out",
         "a teacher's vectors are learned text by text",
-    ),
-    Refusal(
-        {"encoder": ("own",), "after": ("keep_layers",)},
-        "layers of RopeBackbone may differ",
-        "its layers may differ from each other",
-    ),
-    Refusal(
-        {"encoder": ("ModernBERT",), "after": ("keep_layers",)},
-        "must begin with 0",
-        "without its first layer: that one has no norm, and some see all tokens, others near ones",
+        task=("embedder of pairs", "embedder of triplets"),
+        weights="sample_weight",
+        after="finetune with a teacher",
     ),
 ]
 

@@ -188,8 +188,6 @@ def training_data(model, run):
         return {"x": examples.as_tf_data(batches, is_known="unknown" not in form)}
     if form == "arrays":
         return as_arguments(*(examples.columns(examples.as_array, part) for part in data))
-    if form == "pandas":
-        return as_arguments(*map(examples.as_columns, data))
     if form == "tf.data of texts":
         import tensorflow as tf
 

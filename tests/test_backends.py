@@ -23,43 +23,23 @@ BACKENDS = [
 FAST = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 
 
-@pytest.mark.weekly
+WEEKLY = pytest.mark.weekly
+TESTS = [  # paths, and which of their tests
+    pytest.param("layers models training test_callbacks.py", "not slow", marks=WEEKLY),
+    pytest.param("habits", "", marks=WEEKLY),
+    # Kernels and traced functions; on JAX, steps that are lowered for a GPU, too.
+    ("layers/test_fused_attention.py models/test_retracing.py training/test_gpu_ready.py", ""),
+    ("test_contracts.py models/test_every_task.py training/test_train_loop.py", "not slow"),
+]
+
+
+@pytest.mark.parametrize(("paths", "which"), TESTS)
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_layers_models_and_training_work_on_other_backends(backend, run_python):
-    rooms = ["tests/layers", "tests/models", "tests/training", "tests/test_callbacks.py"]
-    options = ["-m", "not slow", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
-    said = run_python("-m", "pytest", *rooms, *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)
-    assert "passed" in said and f"this is {backend}" in said
-
-
-@pytest.mark.weekly
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_programs_of_keras_users_work_on_other_backends(backend, run_python):
-    options = ["tests/habits", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
-    said = run_python("-m", "pytest", *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)
-    assert "passed" in said
-    assert ("a loop of torch" in said) == (backend != "torch")
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_what_backends_do_in_their_own_ways_is_right_on_all(backend, run_python):
-    """Kernels and traced functions; on JAX, steps that are lowered for a GPU, too."""
-    paths = ["layers/test_fused_attention.py", "models/test_retracing.py"]
-    if backend == "jax":
-        paths.append("training/test_gpu_ready.py")
-    options = [*(f"tests/{path}" for path in paths), "-q", "-p", "no:cacheprovider"]
-    said = run_python("-m", "pytest", *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)
-    assert "passed" in said
-    assert f"this is {backend}" not in said and "needs the JAX backend" not in said
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_contracts_and_train_steps_hold_on_all(backend, run_python):
-    paths = ["test_contracts.py", "models/test_every_task.py", "training/test_train_loop.py"]
-    options = [*(f"tests/{path}" for path in paths), "-m", "not slow", "-q"]
-    options += ["-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"]
-    said = run_python("-m", "pytest", *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)
-    assert "passed" in said and f"this is {backend}" in said
+def test_the_same_tests_pass_on_other_backends(backend, paths, which, run_python):
+    paths = [f"tests/{path}" for path in paths.split()]
+    options = ["-m", which, "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal"]
+    said = run_python("-m", "pytest", *paths, *options, cwd=ROOT, KERAS_BACKEND=backend, **FAST)
+    assert "passed" in said and f"Keras computes with {backend}" in said
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,11 +1,9 @@
 """Public names are there and documented, and examples run; `gates.py` has what needs no Keras."""
 
-import ast
 import doctest
 import importlib
 import inspect
 import pkgutil
-import re
 from pathlib import Path
 
 import pytest
@@ -67,25 +65,3 @@ def test_examples_run(name):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     failed, tried = doctest.testmod(module, optionflags=flags)
     assert tried > 0 and failed == 0
-
-
-def test_scripts_and_guides_use_names_that_exist():
-    """Weekly tests run some of them; a name that went shows here at once."""
-    paths = [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "recipes").rglob("*.py")]
-    wrong = []
-    for path in [*paths, *(ROOT / "docs").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = [ast.unparse(node)] if isinstance(node, ast.Attribute) else []
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("keras_bert"):
-                try:
-                    importlib.import_module(node.module)
-                except ModuleNotFoundError as error:
-                    assert not error.name.startswith("keras_bert"), (path.name, node.module)
-                    continue  # it needs JAX, say, which isn't installed here
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-            for name in filter(re.compile(r"keras_bert(\.\w+)+").fullmatch, names):
-                try:
-                    pkgutil.resolve_name(name)
-                except (AttributeError, ImportError):
-                    wrong.append((path.name, node.lineno, name))
-    assert not wrong

@@ -1,6 +1,5 @@
 """Constructor arguments that can't be meant are refused, by name."""
 
-import keras
 import numpy as np
 
 import keras_bert
@@ -12,54 +11,52 @@ from keras_bert import (
     BertPretrainer,
     BertTokenClassifier,
 )
+from keras_bert.messages import check_int, check_number
 
 NAN = float("nan")
-LABEL_NAMES = [["a", "b", "a"], "ab", {"a"}, [], [None, "a"], [["a"], ["b"]], 2, b"ab"]
-LABEL_NAMES += [[["a"], ["b", "c"]], [None, np.array(["a", None], object)]]
+LABEL_NAMES = [["a", "b", "a"], "ab", {"a"}, [], [["a"], ["b", "c"]], 2]
+LABEL_NAMES += [[None, np.array(["a", None], object)]]
 INVALID = {  # {class: {argument: values}}
     "BertBackbone": {
-        "num_layers": [-1, 0, 2.0, "2"],
-        "vocabulary_size": [0],
-        "num_heads": [0],
-        "hidden_dim": [True],
-        "intermediate_dim": [None],
-        "max_sequence_length": [-5],
+        **dict.fromkeys(("num_layers", "vocabulary_size", "num_heads", "hidden_dim"), [0]),
+        **dict.fromkeys(("intermediate_dim", "max_sequence_length", "layer_norm_epsilon"), [0]),
         "num_segments": [-1],
-        "layer_norm_epsilon": [-1, 0, NAN, "1e-12"],
         "activation": [None, ["gelu"], "gleu"],
-        "dropout": [-0.1, 1, 1.5, NAN, "0.1", None],
+        "dropout": [-0.1, 1],
     },
-    "BertClassifier": {"num_classes": [0, -1, 2.5, "2", True, NAN]},
+    "BertClassifier": {"num_classes": [0]},
     "BertClassifierPreprocessor": {
         "threshold": ["0.5"],
-        "window_stride": [2.5, "2"],
+        "window_stride": [2.5],
         "sequence_length": [True],
-        "truncation": [["head"], np.array(["head", "tail"]), keras.ops.zeros(2)],
+        "truncation": [["head"], np.array(["head", "tail"])],
         "label_names": LABEL_NAMES,
     },
-    "BertTokenClassifierPreprocessor": {"label_names": LABEL_NAMES},
+    "BertTokenClassifierPreprocessor": {"label_names": LABEL_NAMES[:1]},
     "BertSpanLabelerPreprocessor": {
-        "document_stride": [0, 1.5],
-        "max_question_length": ["9"],
-        "max_answer_length": [0],
-        "null_threshold": [NAN, "0"],
+        **dict.fromkeys(("document_stride", "max_question_length", "max_answer_length"), [0]),
+        "null_threshold": [NAN],
     },
     "Batching": {
-        "batch_size": [0, 1.5, True],
+        "batch_size": [0],
         "seed": ["one"],
         "pad_to": [12, (1.5,), ()],
         "bucket_lengths": ["32", (0, 4)],
     },
     "AdamW": {
-        "learning_rate": [NAN, float("inf"), -1.0],
-        "weight_decay": [NAN],
-        "epsilon": [-1],
-        "beta_1": [1.0],
-        "beta_2": [NAN],
-        "layer_decay": [NAN, 0, 1.5],
-        "global_clipnorm": [0, -1.0, NAN, b"1", object()],
+        **dict.fromkeys(("learning_rate", "weight_decay", "epsilon"), [-1]),
+        **dict.fromkeys(("beta_1", "beta_2"), [-1, 1]),
+        "layer_decay": [0, 1.5],
+        "global_clipnorm": [0],
     },
 }
+
+
+def test_numbers_are_of_the_type_and_within_the_limits(refused):
+    for value in (0, True, 2.0, "2", None, NAN):
+        refused("size must be", check_int, "size", value)
+    for value in (NAN, float("inf"), -0.1, 1, True, "0.1", None, b"1", object()):
+        refused("rate must be", check_number, "rate", value, at_least=0, below=1)
 
 
 def test_arguments_that_cannot_be_meant_are_refused_by_name(

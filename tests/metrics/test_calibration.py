@@ -57,7 +57,6 @@ def test_no_other_threshold_has_a_higher_f1():
 
 def test_what_are_no_labels_and_probabilities_is_refused(refused):
     for labels, rows, message in (
-        ([0, 1], [[0.5, 0.5]], r"\(2,\) and \(1, 2\)"),
         ([2], [[0.5, 0.5]], r"class numbers; got 2 at \[0\]"),
         ([0], [[2.0, -1.0]], "0 to 1; got 2.0"),
         ([], [[]], r"\(0,\) and \(1, 0\)"),

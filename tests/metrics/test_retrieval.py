@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert import BertRerankerPreprocessor, BertTokenizer
 from keras_bert.metrics import retrieval_scores
-from keras_bert.scoring.ranking_scorers import RelevanceScorer
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "retrieval.json"
 
@@ -28,8 +26,6 @@ def test_bad_rankings_are_refused(refused):
         ({"a": {"1": 1}}, {"a": {1: 0.9}}, 10, "'1' in relevance and 1 in scores"),
     ):
         refused(message, retrieval_scores, relevance, scores, k)
-    reader = BertRerankerPreprocessor(BertTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK]".split()))
-    refused("None of the 1 queries has", RelevanceScorer(reader).check, [("a", "b")], [0])
 
 
 def test_ids_of_both_types_may_differ_in_order():

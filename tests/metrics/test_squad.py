@@ -6,10 +6,6 @@ from keras_bert.metrics import squad_scores
 GOLDEN = Path(__file__).parents[1] / "golden" / "squad.json"
 
 
-def question(id_, *answers, **more):
-    return {"id": id_, "answers": [{"text": text, "answer_start": 0} for text in answers], **more}
-
-
 def test_the_official_scripts_give_the_same_numbers():
     for case in json.loads(GOLDEN.read_text(encoding="utf-8")):
         threshold = None if case["odds"] is None else 1.0  # what theirs takes by default
@@ -21,10 +17,12 @@ def test_the_official_scripts_give_the_same_numbers():
 
 
 def test_bad_input_is_named(refused):
+    answers = [{"text": "a", "answer_start": 0}]
+    first, second = ({"id": id_, "answers": answers} for id_ in "12")
     for message, *arguments in (
         ("no examples", [], {}),
-        ("lacks 1 of the 2.*'2'", [question("1", "a"), question("2", "a")], {"1": "a"}),
-        ("null_odds lacks 1 of the 1", [question("1", "a")], {"1": "a"}, {}),
-        ("give null_odds too", [question("1", "a")], {"1": "a"}, None, 0.5),
+        ("lacks 1 of the 2.*'2'", [first, second], {"1": "a"}),
+        ("null_odds lacks 1 of the 1", [first], {"1": "a"}, {}),
+        ("give null_odds too", [first], {"1": "a"}, None, 0.5),
     ):
         refused(message, squad_scores, *arguments)

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertPreprocessor, BertPretrainer, BertTokenizer
+from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer, BertTokenizer
 from keras_bert.pictures import show_attention
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] rain in spain < / script >".split()
@@ -59,5 +59,3 @@ def test_what_cannot_be_shown_is_refused(model, refused):
         (("rain", None, 3), "layer must be at most 2; got 3"),
     ):
         refused(message, show_attention, model, *arguments)
-    unable = BertClassifier(model.backbone, 2)
-    refused(r"needs a preprocessor: BertClassifier\(", show_attention, unable, "rain")

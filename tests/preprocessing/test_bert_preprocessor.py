@@ -73,14 +73,17 @@ def test_longest_first_truncates_pairs_as_hugging_face_does(tokenizer, vocabular
     tokenizers = pytest.importorskip("tokenizers")
     theirs = tokenizers.BertWordPieceTokenizer({word: i for i, word in enumerate(vocabulary)})
     generator = np.random.default_rng(6)
+    names = {"token_ids": "ids", "segment_ids": "type_ids", "padding_mask": "attention_mask"}
     for length in range(4, 24):
         theirs.enable_truncation(length)  # longest_first by default
+        theirs.enable_padding(length=length)
         sizes = generator.integers(0, 2 * length, (100, 2))
         pairs = [[" ".join(generator.choice(FIRST, size)) for size in pair] for pair in sizes]
         columns = map(list, zip(*pairs, strict=True))
-        rows = BertPreprocessor(tokenizer, length, "longest_first")(*columns)
-        ids = [row[: sum(row != 0)].tolist() for row in rows["token_ids"]]
-        assert ids == [theirs.encode(*pair).ids for pair in pairs], length
+        inputs = BertPreprocessor(tokenizer, length, "longest_first")(*columns)
+        rows = [theirs.encode(*pair) for pair in pairs]
+        for ours, name in names.items():
+            assert inputs[ours].tolist() == [getattr(row, name) for row in rows], length
 
 
 def test_special_tokens_are_the_vocabularys():

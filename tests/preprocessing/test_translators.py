@@ -35,9 +35,8 @@ def test_the_first_element_is_read_without_losing_it():
     assert with_first(iter([]))[1] == ()
 
 
-def test_a_label_has_one_of_its_names():
+def test_a_label_is_rather_that_of_a_class_than_a_score():
     assert label_name({"text": "a", "score": 1, "label": 0}) == "label"
-    assert label_name({"text": "a", "score": 1}) == "score" and label_name({"text": "a"}) is None
 
 
 def test_examples_are_counted_where_their_number_is_known():

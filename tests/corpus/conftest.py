@@ -89,19 +89,20 @@ def one_epoch_in_rows(corpus, batches):
 
 @pytest.fixture(scope="session")
 def restored_rows():
-    """A function: rows with the masked words put back, `(ids, length of A, of B, label)`."""
+    """A function: sequences with the masked words put back, `(ids, length of A, of B, label)`."""
 
     def restored_rows(found):
         rows = []
         for x, y, weights in found:
+            sequence_ids = x.get("sequence_ids", x.get("padding_mask"))
             for i, ids in enumerate(x["token_ids"].copy()):
                 used = weights["masked_lm"][i] > 0
                 ids[x["mask_positions"][i][used]] = y["masked_lm"][i][used]
-                ids = ids[: x["padding_mask"][i].sum()]
-                second = int(x["segment_ids"][i].sum())
-                first = len(ids) - second - 2
-                label = int(y["next_sentence"][i]) if "next_sentence" in y else None
-                rows.append((ids, first, second - 1, label))
+                for slot in range(sequence_ids[i].max()):
+                    places = sequence_ids[i] == slot + 1
+                    second = int(x["segment_ids"][i, places].sum())
+                    label = np.ravel(y["next_sentence"][i])[slot] if "next_sentence" in y else None
+                    rows.append((ids[places], places.sum() - second - 2, second - 1, label))
         return rows
 
     return restored_rows

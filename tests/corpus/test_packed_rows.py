@@ -6,46 +6,35 @@ import tensorflow as tf
 
 from keras_bert.corpus.packed_rows import best_fit
 
-PAD, UNK, CLS, SEP, MASK = range(5)
-
 
 @pytest.fixture(scope="module")
 def packed(corpus, batches):
     return batches(corpus, packed=True)
 
 
-def sequences(found):
-    """Of packed batches: each as `restored_rows` has it, and the weight of its predictions."""
-    for x, y, weights in found:
-        for row, ids in enumerate(x["token_ids"].copy()):
-            own_weights, labels = weights["masked_lm"][row], y["next_sentence"][row]
-            used, positions = own_weights > 0, x["mask_positions"][row]
-            ids[positions[used]] = y["masked_lm"][row][used]
-            for slot in np.flatnonzero(weights["next_sentence"][row]):
-                (places,) = np.nonzero(x["sequence_ids"][row] == slot + 1)
-                assert x["cls_positions"][row, slot] == places[0]
-                assert np.array_equal(places, places[0] + np.arange(len(places)))
-                second = x["segment_ids"][row, places].sum()
-                restored = tuple(ids[places]), len(places) - second - 2, second - 1, labels[slot]
-                yield restored, own_weights[used & np.isin(positions, places)].sum()
-
-
 def test_packing_keeps_every_sequence(packed, one_epoch_in_rows, restored_rows):
-    rows = [restored for restored, _ in sequences(packed)]
-    own = [(tuple(ids), *rest) for ids, *rest in restored_rows(one_epoch_in_rows)]
+    rows, own = (
+        [(tuple(ids), *rest) for ids, *rest in restored_rows(found)]
+        for found in (packed, one_epoch_in_rows)
+    )
     assert set(rows) <= set(own) and len(rows) == len(set(rows))
     assert len(set(own) - set(rows)) < 8 * 8  # sequences in the rows that fill no batch
 
 
 def test_predictions_are_counted_for_each_sequence_and_unused_slots_have_no_weight(packed):
-    for (ids, *_), weight in sequences(packed):
-        assert weight == max(1, round(0.15 * len(ids)))
-
     for x, y, weights in packed:
-        is_unused = weights["next_sentence"] == 0
-        assert np.array_equal(is_unused.sum(axis=1), 8 - x["sequence_ids"].max(axis=1))
-        assert not y["next_sentence"][is_unused].any() and not x["cls_positions"][is_unused].any()
-    assert is_unused.any()
+        for row, ids in enumerate(x["sequence_ids"]):
+            is_prediction = weights["masked_lm"][row] > 0
+            sizes = np.bincount(ids, minlength=9)[1:]
+            counts = np.bincount(ids[x["mask_positions"][row][is_prediction]], minlength=9)[1:]
+            is_used = sizes > 0
+            assert np.array_equal(counts, np.maximum(np.round(0.15 * sizes), is_used))
+            assert np.array_equal(ids[: sizes.sum()], np.repeat(np.arange(1, 9), sizes))
+            assert np.array_equal(weights["next_sentence"][row], is_used)
+            starts = np.cumsum(sizes) - sizes
+            assert np.array_equal(x["cls_positions"][row], starts * is_used)
+            assert not y["next_sentence"][row][~is_used].any()
+    assert not is_used.all()
 
 
 def test_packed_runs_resume(corpus, packed, batches, assert_close):

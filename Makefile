@@ -66,8 +66,8 @@ fuzz: .venv/ready ## Fuzz texts, files, folders and arguments with EXAMPLES=1000
 	FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/fuzz --hypothesis-seed $(SEED)
 
 kill-test: export KILL_SEED = $(SEED)
-kill-test: .venv/ready ## Kill recipes before 100 random writes, drawn from SEED=1, and rerun them
-	$(BIN)/python -m pytest -q -s tests/recipes/test_kills.py -m weekly
+kill-test: .venv/ready ## Kill recipes before 99 random writes, drawn from SEED=1, and rerun them
+	$(BIN)/python -m pytest -q -s tests/recipes/test_kills.py
 
 pairs: .venv/ready-all ## Every pair of features, on each backend, from SEED=1; rerun to resume
 	$(BIN)/python -m tests.pairs --seed $(SEED)

@@ -27,7 +27,7 @@ history = model.fit(
 # each replica; it is the default if TensorFlow finds a GPU.
 #
 # Rerun an interrupted command to resume it. The result has the same bits as an uninterrupted run,
-# in pre-training and fine-tuning (`make kill-test` kills ten recipes at 100 random moments).
+# in pre-training and fine-tuning (`make kill-test` kills recipes at 99 random moments).
 # `TrainingCheckpoint` writes in a background thread, keeps the last few checkpoints, and skips
 # damaged files with a warning. It refuses a checkpoint of another model or optimizer; the number of
 # devices may change.

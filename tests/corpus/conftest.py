@@ -32,14 +32,6 @@ class Documents:
     def document_of(self, token_id):
         return int(np.searchsorted(self.starts, token_id - 5, side="right") - 1)
 
-    def sentences(self):
-        """The documents as lists of sentences, each a list of token ids."""
-        documents = []
-        for start, lengths in zip(self.starts, self.sentence_lengths, strict=False):
-            ends = start + 5 + np.cumsum(lengths)
-            documents.append([list(range(e - n, e)) for e, n in zip(ends, lengths, strict=True)])
-        return documents
-
     def write(self, folder, num_shards=3):
         folder.mkdir(exist_ok=True)
         tokens = (f"##w{i}" if i % 2 else f"w{i}" for i in range(self.num_tokens))

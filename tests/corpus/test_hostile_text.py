@@ -21,34 +21,30 @@ from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
+UNITS = ["他走了出去。她留下了。", "あ", "He went out. She stayed in. ", "“He went out. ", "a"]
+UNITS += [".", "。", "。…", "“" + "他。" * 9, '“"' + "他。" * 9, "``" + "他" * 18, "<A>! ", "! "]
+UNITS += ["Mr. ", '"', "'a ", "(", "1. "]
+SPACES = ("a", " ", "b")
+SENTENCES = [  # what comes before, what is repeated, and what comes after
+    *(("", unit, "") for unit in UNITS),
+    ("", "He went out. ", '"'),  # an unclosed quotation mark
+    ("", "。…" * 50 + "\x1c", ""),  # full stops and ellipses between other spaces
+    SPACES,
+]
+TOKENS = [
+    *(("", unit, "") for unit in ("a", "Σ", "Σ'", "'", "他", "\u00ad", " ")),
+    ("aΣ", "'", ""),  # a sigma before apostrophes
+    ("a", "\u0301", ""),  # accents
+    ("a", "\u0301\u0323", ""),  # marks in the wrong order
+    ("", "ä" * 150 + " ", ""),
+]
+FILES = [("", unit, "") for unit in ("word ", "a", "a\r", "some words \ufffd\n", "\n", "word\n")]
+FILES += [SPACES]
 
-def repeated(unit, before="", after=""):
-    """Returns a function from a size to a text of about that many characters."""
-    return lambda size: before + unit * (size // len(unit)) + after
 
-
-def each(*units):
-    """Returns functions from a size to a text for units that are repeated alone."""
-    return {unit: repeated(unit) for unit in units}
-
-
-SENTENCES = {
-    **each("他走了出去。她留下了。", "あ", "He went out. She stayed in. ", "“He went out. ", "a"),
-    **each(".", "。", "。…", "“" + "他。" * 9, '“"' + "他。" * 9, "``" + "他" * 18, "<A>! ", "! "),
-    **each("Mr. ", '"', "'a ", "(", "1. "),
-    "unclosed quotation mark": repeated("He went out. ", '"'),
-    "full stops and ellipses between other spaces": repeated("。…" * 50 + "\x1c"),
-    "spaces": repeated(" ", "a", "b"),
-}
-TOKENS = {
-    **each("a", "Σ", "Σ'", "'", "他", "\u00ad", " "),
-    "a sigma before apostrophes": repeated("'", "aΣ"),
-    "accents": repeated("\u0301", "a"),
-    "marks in the wrong order": repeated("\u0301\u0323", "a"),
-    "long words": repeated("ä" * 150 + " "),
-}
-FILES = each("word ", "a", "a\r", "some words \ufffd\n", "\n", "word\n")
-FILES["spaces"] = SENTENCES["spaces"]
+def text_of(family, size):
+    before, unit, after = family
+    return before + unit * (size // len(unit)) + after
 
 
 def read_file(text, path):
@@ -84,9 +80,9 @@ FUNCTIONS = {
 @pytest.mark.parametrize("kind", FUNCTIONS)
 def test_ten_megabytes_of_hostile_text_take_no_hours(kind, tmp_path):
     function, families = FUNCTIONS[kind]
-    for name, text in families.items():
-        print(f"{kind}: {name!a}", flush=True)
-        function(text(10_000_000), tmp_path / "a.txt")
+    for family in families:
+        print(f"{kind}: {family!a}", flush=True)
+        function(text_of(family, 10_000_000), tmp_path / "a.txt")
 
 
 def test_sentencex_reads_windows_and_few_characters_twice(monkeypatch):
@@ -98,21 +94,21 @@ def test_sentencex_reads_windows_and_few_characters_twice(monkeypatch):
         return segment(language, text)
 
     monkeypatch.setattr(sentences.sentencex, "segment", counted)
-    for name, family in SENTENCES.items():
+    for family in SENTENCES:
         read.clear()
-        text = family(70_000)
+        text = text_of(family, 70_000)
         found = split_sentences(text)
         lengths = [len(window) for window in read]
         most = 20_000 if " " in text or "." in text else 2_100
-        assert max(lengths, default=0) <= most and sum(lengths) <= 3 * len(text), name
+        assert max(lengths, default=0) <= most and sum(lengths) <= 3 * len(text), family
         # `sentencex` goes back from each full stop to the last space or full stop of ASCII.
         steps = sum(
             len(part) * len(re.findall("[。.!]+", part))
             for window in read
             for part in re.split(r"[ \n.]", window)
         )
-        assert steps <= 1_500 * len(text), name
-        assert "".join("".join(found).split()) == "".join(text.split()), name
+        assert steps <= 1_500 * len(text), family
+        assert "".join("".join(found).split()) == "".join(text.split()), family
 
 
 PROSE = {

@@ -67,27 +67,30 @@ def test_documents_of_a_sentence_get_a_random_second_text():
 
 
 def google_pairs(documents, room, rng):
-    """The published algorithm, as a plain loop: `(length of A, length of B, is random)`."""
+    """The published algorithm, as a plain loop: `(length of A, length of B, is random)`.
+
+    Documents are lists of the lengths of sentences.
+    """
     instances = []
     for number, document in enumerate(documents):
         target = rng.randint(2, room) if rng.random() < 0.1 else room
         chunk, i = [], 0
         while i < len(document):
             chunk.append(document[i])
-            if i == len(document) - 1 or sum(map(len, chunk)) >= target:
+            if i == len(document) - 1 or sum(chunk) >= target:
                 split = 1 if len(chunk) == 1 else rng.randint(1, len(chunk) - 1)
-                a = sum(map(len, chunk[:split]))
+                a = sum(chunk[:split])
                 is_random = len(chunk) == 1 or rng.random() < 0.5
                 if is_random:
                     other = rng.choice([d for d in range(len(documents)) if d != number])
                     b = 0
                     for sentence in documents[other][rng.randrange(len(documents[other])) :]:
-                        b += len(sentence)
+                        b += sentence
                         if b >= target - a:
                             break
                     i -= len(chunk) - split
                 else:
-                    b = sum(map(len, chunk[split:]))
+                    b = sum(chunk[split:])
                 instances.append((*truncate_one_by_one(a, b, room), is_random))
                 chunk = []
             i += 1
@@ -104,8 +107,7 @@ def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length)
         return tf.stack([rows.first_length, rows.second_length, rows.is_random], axis=1)
 
     rng = random.Random(1)
-    sentences = documents.sentences()
-    passes = [google_pairs(sentences, length - 3, rng) for _ in range(40)]
+    passes = [google_pairs(documents.sentence_lengths, length - 3, rng) for _ in range(40)]
     ours = [plan(tf.constant([seed, 5])).numpy().astype(float) for seed in range(40)]
 
     def compare(statistic):

@@ -41,7 +41,7 @@ def small_slices(monkeypatch):
 
 
 def records(corpus):
-    """(shard number, document id, list of sentences as lists of ids) of each record."""
+    """`(document id, list of sentences as lists of ids)` of each record."""
     found = []
     for path in corpus.shard_paths:
         for record in tf.data.TFRecordDataset(path):
@@ -49,12 +49,12 @@ def records(corpus):
             ids = np.frombuffer(parsed["token_ids"].numpy(), "<u2")
             lengths = np.frombuffer(parsed["sentence_lengths"].numpy(), "<u4")
             sentences = [part.tolist() for part in np.split(ids, np.cumsum(lengths)[:-1])]
-            found.append((os.path.basename(path), int(parsed["document_id"]), sentences))
+            found.append((int(parsed["document_id"]), sentences))
     return found
 
 
 def files_below(folder):
-    return [name for _, _, names in os.walk(folder) for name in names]
+    return {name for _, _, names in os.walk(folder) for name in names}
 
 
 def contents(folder):
@@ -66,12 +66,12 @@ def test_shards_hold_every_document_tokenized(inputs, tmp_path, prepare, tokeniz
     assert len(corpus.shards) > 2 and corpus.num_documents == 12
     expected = [tokenizer(path.read_text().splitlines()) for path in sorted(inputs.iterdir())]
     found = records(corpus)
-    assert sorted(sentences for *_, sentences in found) == sorted(expected)
-    assert len({document_id for _, document_id, _ in found}) == 12
+    assert sorted(sentences for _, sentences in found) == sorted(expected)
+    assert len(dict(found)) == 12
     assert corpus.num_sentences == sum(map(len, expected))
-    assert corpus.num_tokens == sum(len(s) for d in expected for s in d)
+    assert corpus.num_tokens == sum(map(len, sum(expected, [])))
     names = {"corpus.json", "vocab.txt", *(shard["name"] for shard in corpus.shards)}
-    assert {*files_below(tmp_path / "out")} == names
+    assert files_below(tmp_path / "out") == names
     corpus.check_tokenizer(tokenizer)
 
 
@@ -79,7 +79,7 @@ def test_documents_are_shuffled_within_a_shard_by_the_seed(inputs, tmp_path, pre
     orders = []
     for seed in (0, 0, 1):
         found = records(prepare(inputs, tmp_path / f"{len(orders)}", seed=seed))
-        orders.append([document_id for _, document_id, _ in found])
+        orders.append([document_id for document_id, _ in found])
     assert orders[0] == orders[1] != orders[2] and sorted(orders[0]) == sorted(orders[2])
     assert orders[0] != sorted(orders[0])
 
@@ -112,10 +112,9 @@ def test_one_huge_document_is_cut_and_keeps_its_id(
     corpus = prepare(paths, tmp_path / "out")
     found = records(corpus)
     assert corpus.num_documents == 2 and len(corpus.shards) > 10
-    assert len({document_id for _, document_id, _ in found}) == 2
-    assert max(sum(map(len, sentences)) for *_, sentences in found) <= 100
-    huge_id = found[0][1]
-    joined = [s for _, document_id, sentences in found if document_id == huge_id for s in sentences]
+    assert len(dict(found)) == 2
+    assert max(sum(map(len, sentences)) for _, sentences in found) <= 100
+    joined = sum((sentences for document_id, sentences in found if document_id == found[0][0]), [])
     assert joined == tokenizer(paths[0].read_text().splitlines())
     # A sentence longer than a record is cut and reported.
     assert corpus.num_tokens == sum(map(len, joined)) + 30 * 10 + 2 + 251
@@ -195,7 +194,7 @@ def test_bad_arguments_leave_no_corpus(inputs, tmp_path, prepare, monkeypatch, r
     (tmp_path / "in_no_files").mkdir()
     for arguments, message in WRONG:
         refused(message, prepare, **{"inputs": inputs, "output": "out", **arguments})
-        assert {*files_below("out")} <= {"plan.json"}
+        assert files_below("out") <= {"plan.json"}
 
 
 @pytest.mark.slow
@@ -257,6 +256,6 @@ def test_novels_become_their_sentences(shared_data, tmp_path, prepare):
     corpus = prepare(paths, tmp_path / "out", tokenizer)
     assert corpus.num_documents == 2 and corpus.num_records > 10
     assert 17_000 < corpus.num_sentences < 19_000 and 500_000 < corpus.num_tokens < 520_000
-    texts = {text for *_, sentences in records(corpus) for text in tokenizer.detokenize(sentences)}
+    texts = {text for _, sentences in records(corpus) for text in tokenizer.detokenize(sentences)}
     assert "still there was no reply : so she spoke ." in texts and "mr ." not in texts
     assert corpus.description["reports"] == {}

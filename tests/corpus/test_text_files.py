@@ -1,6 +1,4 @@
 import codecs
-import re
-import tracemalloc
 
 from keras_bert.corpus import text_files
 from keras_bert.corpus.documents import Settings, line_batches
@@ -123,20 +121,6 @@ def test_broken_utf16_is_reported(write):
     documents, reports = read(write(data))
     assert documents == [["Fine.", "Bad \ufffdx"]] or documents == [["Fine.", "Bad \ufffd"]]
     assert "a.txt, byte " in reports[text_files.REPLACED]["examples"][0]
-
-
-def test_a_boundary_is_found_without_reading_a_whole_line(write):
-    path = write(b"a" * 2**24 + b"\n\nb")
-    size, blank = path.stat().st_size, re.compile("^$")
-    tracemalloc.start()
-    try:
-        inside = TextSpan(str(path), 10, 20, size).bounds(blank)
-        across = TextSpan(str(path), 10, size, size).bounds(blank)
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert inside == (size, size) and across == (2**24 + 1, size)
-    assert most < 2**23
 
 
 def test_lines_are_the_same_however_the_text_is_cut_into_blocks():

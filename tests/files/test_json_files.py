@@ -9,22 +9,27 @@ def fields(**values):
     return JsonFields("config.json", values)
 
 
-def test_values_of_the_right_type_are_returned():
-    found = fields(a=3, b=0.5, c=True, d="x", e=["x"], f={"g": 1}, h=[{"i": 2}], j=768.0, k=0)
-    assert found.integer("a") == 3 and found.integer("j") == 768
-    assert found.number("b") == 0.5 and found.number("a") == 3
-    assert found.boolean("c") is True and found.boolean("k") is False
-    assert found.text("d") == "x" and found.texts("e") == ["x"]
-    assert found.fields("f").integer("g") == 1
-    assert [each.integer("i") for each in found.listed_fields("h")] == [2]
-    assert "a" in found and "z" not in found and not fields()
+RIGHT = [
+    ("integer", 3),
+    ("integer", 768.0),
+    ("number", 0.5),
+    ("number", 3),
+    ("boolean", True),
+    ("boolean", 0),
+    ("text", "x"),
+    ("texts", ["x"]),
+]
 
 
-def test_missing_values_and_null_are_the_default():
-    found = fields(a=None)
-    for key in ("a", "z"):
-        assert found.integer(key, 7) == found.number(key, 7) == 7 and found.text(key) is None
-        assert found.texts(key) == [] and not found.fields(key) and not [*found.listed_fields(key)]
+def test_values_of_the_right_type_are_returned_and_the_default_of_others():
+    for read, value in RIGHT:
+        assert getattr(fields(a=value), read)("a") == value
+        for none in (fields(a=None), fields()):
+            assert getattr(none, read)("a") == ([] if read == "texts" else None)
+            assert read == "texts" or getattr(none, read)("a", 7) == 7
+            assert "a" not in none and not none.fields("a") and not [*none.listed_fields("a")]
+    assert fields(a={"b": 1}).fields("a").integer("b") == 1 and "a" in fields(a=0)
+    assert type(fields(a=0).boolean("a")) is bool and type(fields(a=8.0).integer("a")) is int
 
 
 WRONG = [
@@ -50,8 +55,10 @@ def test_other_values_are_refused_with_the_file_and_the_key(refused):
 
 
 def test_objects_of_a_list_are_named_by_their_place():
+    first, second = fields(a=[{"b": 1}, {"b": "x"}]).listed_fields("a")
+    assert first.integer("b") == 1
     with pytest.raises(ValueError, match=r"a\[1\].b must be an integer"):
-        [each.integer("b") for each in fields(a=[{"b": 1}, {"b": "x"}]).listed_fields("a")]
+        second.integer("b")
     with pytest.raises(ValueError, match="a must be a list of objects") as error:
         [*fields(a=json.loads("[" * 900 + "]" * 900)).listed_fields("a")]
     assert len(str(error.value)) < 200

@@ -12,13 +12,6 @@ WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the a so it is was very good bad fine du
 WORDS = (WORDS + "and but not , .").split()
 TEXT = "the book was very good and the day was fine. it is so. but the film was not dull. "
 NOUNS = ("book", "film", "day")
-TAGGED = {
-    "the book": "O I-THING",
-    "so good": "O O",
-    "a film day , and": "O I-EVENT I-EVENT O O",
-    "it was the film day .": "O O O I-EVENT I-EVENT O",
-    "the very dull book book": "O O O I-THING B-THING",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -56,19 +49,6 @@ def write_table():
         return str(path)
 
     return write
-
-
-@pytest.fixture
-def tagged(tmp_path):
-    """Sentences in which "book" is a thing, "film day" another, in IOB1 with documents."""
-    document = "-DOCSTART- -X- O O\n\n"
-    for sentence, tags in TAGGED.items():
-        for word, tag in zip(sentence.split(), tags.split(), strict=True):
-            document += f"{word} {word.upper()} O {tag}\n"
-        document += "\n"
-    for name, count in (("train", 40), ("dev", 2), ("test", 1)):
-        (tmp_path / f"{name}.txt").write_text(document * count)
-    return {path.stem: str(path) for path in tmp_path.iterdir()}
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 import json
 
+import keras
 import numpy as np
 import pytest
 
 import keras_bert
 
 SETTINGS = "--sequence_length 20 --batch_size 8 --learning_rate 1e-2 --epochs 2"
-REVIEWS = [("text", "label"), *[("the book is very good.", "pro"), ("so so bad.", "contra")] * 40]
 PETS = [("Kind", "Mood", "Pages", "Price", "label")]
 PETS += [("film", "good", 7, 900, "rare"), *[("day", "dull", 8, 300, "common")] * 4] * 16
 CHOICES = [
@@ -45,34 +45,80 @@ def squad(*words):
     return json.dumps({"version": "x", "data": [article]})
 
 
+DOCUMENT = """-DOCSTART- -X- O O
+
+the X O O
+book X O I-THING
+
+so X O O
+good X O O
+
+a X O O
+film X O I-EVENT
+day X O I-EVENT
+, X O O
+and X O O
+
+the X O O
+very X O O
+dull X O O
+book X O I-THING
+book X O B-THING
+
+"""
+TAGS = DOCUMENT * 40
+
+
+def saved(output):
+    return keras_bert.BertTask.from_preset(output / "best")
+
+
+def has_tags(output):
+    answers = (output / "test_predictions.txt").read_text()
+    return answers.startswith("the O O\nbook B-THING B-THING\n\n")
+
+
+def combines_layers(output):
+    best = keras.models.load_model(output / "best.keras")
+    return has_tags(output) and np.all(best.get_layer("layer_combination").get_weights()[0])
+
+
 RUNS = {  # recipe: file, rows, options, a score that gets above a bound, and what is saved
     "finetune_classifier": (
         *("pets.csv", PETS),
         "--text_template {Kind}.{Mood} --number_columns Price Pages --class_weight balanced "
         "--window_stride 5 --truncation head_tail",
         *("mcc", 0.99),
-        lambda best: (
-            (best.num_features, best.preprocessor.window_stride) == (2, 5)
-            and best.preprocessor.label_names == ["common", "rare"]
+        lambda output: (
+            (saved(output).num_features, saved(output).preprocessor.window_stride) == (2, 5)
+            and saved(output).preprocessor.label_names == ["common", "rare"]
         ),
     ),
     "finetune_choice": (
         *("choices.tsv", CHOICES * 16, "", "accuracy", 0.99),
-        lambda best: best.answer(QUESTION)["choice"] == "good",
+        lambda output: saved(output).answer(QUESTION)["choice"] == "good",
     ),
     "finetune_embedder": (
         *("pairs.tsv", PAIRS, "--matryoshka_dims 16 4 --pooling max", "mrr@10", 0.3),
-        lambda best: (best.matryoshka_dims, best.pooling) == ((16, 4), "max"),
+        lambda output: (saved(output).matryoshka_dims, saved(output).pooling) == ((16, 4), "max"),
     ),
     "finetune_reranker": (
         *("taught.tsv", TAUGHT, "--negative_column worse --teacher_column margin", "mrr@10", 0.99),
-        lambda best: best.preprocessor.activation == "linear",
+        lambda output: saved(output).preprocessor.activation == "linear",
     ),
     "finetune_squad": (
         *("squad.json", squad("good", "bad", "dull")),
         "--max_question_length 4 --document_stride 6 --max_answer_length 3 --epochs 4",
         *("NoAns_f1", 30),
-        lambda best: best.preprocessor.null_threshold != 0.0,
+        lambda output: saved(output).preprocessor.null_threshold != 0.0,
+    ),
+    "finetune_ner": (
+        *("tags.txt", TAGS, "--document_context --learning_rate 2e-2 --epochs 8", "f1", 0.99),
+        has_tags,
+    ),
+    "train_bilstm_tagger": (
+        *("tags.txt", TAGS, "--units 8 --layers -1 -2 --combine weighted --learning_rate 2e-2"),
+        *("f1", 0.99, combines_layers),
     ),
 }
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in [*RUNS][1:]]
@@ -95,7 +141,7 @@ def test_it_learns_and_writes_what_it_says(name, recipe, arguments, write_table,
     best = max(epoch[score] for epoch in history)
     assert len(history) >= 2 and best > bound
     assert json.loads((tmp_path / "out/test_scores.json").read_text())[score] == best
-    assert is_saved(keras_bert.BertTask.from_preset(tmp_path / "out/best"))
+    assert is_saved(tmp_path / "out")
 
 
 def test_questions_that_all_have_answers_get_one(recipe, arguments, tmp_path, monkeypatch):
@@ -107,46 +153,25 @@ def test_questions_that_all_have_answers_get_one(recipe, arguments, tmp_path, mo
     assert found[0].preprocessor.null_threshold is None
 
 
-@pytest.mark.slow
-def test_tags_are_learned_with_their_documents(recipe, arguments, tagged, tmp_path):
-    more = "--document_context --learning_rate 2e-2 --epochs 8"
-    recipe("finetune_ner").main(arguments(tagged, *more.split()))
-    history = json.loads((tmp_path / "out/scores.json").read_text())
-    assert max(epoch["f1"] for epoch in history) == 1.0
-    lines = (tmp_path / "out/test_predictions.txt").read_text().split("\n")
-    assert lines[:3] == ["the O O", "book B-THING B-THING", ""]
+def columns(rows, count):
+    return tuple(map(list, zip(*rows[1:], strict=True)))[:count]
 
 
-TEXTS = tuple([row[column] for row in PAIRS[1:]] for column in range(3))
+LABELS = [("text", "label"), ("a", "b|a")]
 COLUMNS = [  # recipe, rows, options; what it reads
     (
-        *("classifier", PETS[:3], "--text_column Kind --pair_column Mood"),
-        (({"text": (["film", "day"], ["good", "dull"])}, ["rare", "common"]), ["common", "rare"]),
+        *("classifier", PETS[:3], "--text_column Kind --pair_column Mood --number_columns Price"),
+        ({"text": columns(PETS[:3], 2), "features": [[900], [300]]}, ["rare", "common"]),
+        ["common", "rare"],
     ),
     (
-        *("classifier", PETS[:3], "--text_template {Kind}-{Mood} --number_columns Price Pages"),
-        (
-            (
-                {"text": ["film-good", "day-dull"], "features": [[900, 7], [300, 8]]},
-                ["rare", "common"],
-            ),
-            ["common", "rare"],
-        ),
+        *("classifier", PETS[:3], "--text_template {Kind}s --regression --label_column Pages"),
+        *(({"text": ["films", "days"]}, [7, 8]), None),
     ),
-    (
-        *("classifier", PETS[:3], "--text_column Kind --regression --label_column Pages"),
-        (({"text": ["film", "day"]}, [7, 8]), None),
-    ),
-    (
-        *("classifier", [("text", "label"), ("a", "b|a")], "--multi_label"),
-        (({"text": ["a"]}, [["b", "a"]]), ["a", "b"]),
-    ),
-    ("embedder", PAIRS, "--text_columns anchor positive negative", (TEXTS, None)),
-    ("embedder", PAIRS, "--score_column score", (TEXTS[:2], [5, 1, 4])),
-    (
-        *("embedder", PAIRS, "--text_columns anchor --label_column kind"),
-        (TEXTS[0], ["a", "b", "a"]),
-    ),
+    ("classifier", LABELS, "--multi_label", ({"text": ["a"]}, [["b", "a"]]), ["a", "b"]),
+    ("embedder", PAIRS, "--text_columns anchor positive negative", columns(PAIRS, 3), None),
+    ("embedder", PAIRS, "--score_column score", columns(PAIRS, 2), [5, 1, 4]),
+    ("embedder", PAIRS, "--text_columns kind --label_column kind", *[["a", "b", "a"]] * 2),
 ]
 
 
@@ -154,27 +179,23 @@ def test_texts_numbers_and_labels_come_from_columns(
     recipe, arguments, write_table, tmp_path, refused
 ):
     path = tmp_path / "rows.tsv"
-    for name, rows, options, expected in COLUMNS:
+    for name, rows, options, *expected in COLUMNS:
         module = recipe(f"finetune_{name}")
         args = module.parse_args(arguments({"train": "t", "dev": "d"}, *options.split()))
         write_table(path, *rows)
-        np.testing.assert_equal(module.read_examples(path, args), expected)
-    write_table(path, *REVIEWS[:2])
-    module = recipe("finetune_classifier")
-    args = module.parse_args(arguments({"train": "t", "dev": "d"}))
-    refused("only one class", module.read_examples, path, args)
+        np.testing.assert_equal(module.read_examples(path, args), tuple(expected))
+    args = recipe("finetune_classifier").parse_args(arguments({"train": "t", "dev": "d"}))
+    write_table(path, *LABELS)
+    refused("only one class", recipe("finetune_classifier").read_examples, path, args)
 
 
-def test_other_columns_and_schemes_of_tags_are_read(recipe, arguments, tagged, capsys):
-    module = recipe("finetune_ner")
-    with open(tagged["dev"], "a") as file:
-        print("book x O B-THING", file=file)
-    for options, part, names in (
-        ("--tag_column 2", "train", ["O"]),
-        ("--scheme bioes", "train", ["O", "B-EVENT", "E-EVENT", "S-THING"]),
-        ("--repair", "dev", ["O", "B-EVENT", "B-THING", "I-EVENT"]),
+def test_other_columns_and_schemes_of_tags_are_read(recipe, arguments, write, capsys):
+    module, path = recipe("finetune_ner"), write(DOCUMENT + "book X O B-THING\n", "dev.txt")
+    for options, names in (
+        ("--tag_column 2", ["O"]),
+        ("--scheme bioes --repair", ["O", "B-EVENT", "E-EVENT", "S-THING"]),
     ):
-        args = module.parse_args(arguments(tagged, *options.split()))
-        (words, tags), found = module.read_examples(tagged[part], args)
+        args = module.parse_args(arguments({"train": "t", "dev": "d"}, *options.split()))
+        (words, _), found = module.read_examples(path, args)
         assert found == names and words[0] == ["the", "book"]
-    assert "repaired tags: 8" in capsys.readouterr().out
+    assert "repaired tags: 3" in capsys.readouterr().out

@@ -59,17 +59,6 @@ def test_official_files_are_read_as_they_are(tmp_path):
             np.testing.assert_array_equal(examples.labels[-1], kind(label), strict=True)
 
 
-def test_classes_are_numbered_as_in_googles_code():
-    for tasks, names in (
-        ("mnli ax", ["contradiction", "entailment", "neutral"]),
-        ("rte qnli", ["entailment", "not_entailment"]),
-        ("wnli", ["not_entailment", "entailment"]),  # 0 and 1 in its files
-        ("mrpc", ["not_equivalent", "equivalent"]),
-        ("stsb", None),
-    ):
-        assert all(TASKS[task].class_names() == names for task in tasks.split())
-
-
 def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path, caplog, refused):
     broken = ['9|1|2|"How', "old?|What is its age?|1"]  # a line break splits a row in two
     for split in ("train", "test"):
@@ -79,12 +68,9 @@ def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path,
     refused(r"test\.tsv, line 3: 4 columns.*has 6", read_glue, tmp_path, "qqp", "test")
     for task, split, rows, message in (
         ("rte", "dev", [f"{NLI}|label", "0|a|b|entails"], "line 2.*'entails'.*entailment, not_"),
-        ("rte", "dev", ["premise|sentence2|label", "a|b|-"], "no column 'sentence1'"),
         ("stsb", "dev", ["sentence1|sentence2|score", "a|b|nan"], "line 2: 'nan'"),
-        ("sst2", "dev", ["sentence|label"], "no rows below its header"),
         ("cola", "dev", ["sentence|label", "a|1"], "line 1: 2 columns.*files have 4"),
         ("ax", "test", [], "no diagnostic.tsv or AX.tsv or test.tsv"),
-        ("mnli", "dev", [], "split of MNLI must be.*'dev_matched'"),
         ("snli", "dev", [], "no task 'snli'.*cola, sst2, mrpc.*dev_matched"),
     ):
         (tmp_path / "test.tsv").unlink(missing_ok=True)
@@ -93,28 +79,24 @@ def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path,
 
 
 def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(monkeypatch):
-    theirs = ["entailment", "neutral", "contradiction"]  # not the order of Google's code
-    label = types.SimpleNamespace(names=theirs)
-    loaded = {}
+    theirs, asked = ["entailment", "neutral", "contradiction"], []  # not the order of Google's code
+    rows = [{"premise": b"p%d" % i, "hypothesis": b"h", "idx": i, "label": i} for i in (2, 0, 1)]
 
     def load(name, split, data_dir, with_info):
-        return loaded[name, split, data_dir], types.SimpleNamespace(features={"label": label})
+        asked.append((name, split, data_dir))
+        label = types.SimpleNamespace(names=theirs)
+        return rows, types.SimpleNamespace(features={"label": label})
 
     module = types.SimpleNamespace(load=load, as_numpy=list)
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", module)
-    pairs = [
-        {"premise": b"p%d" % i, "hypothesis": b"h%d" % i, "idx": i, "label": i} for i in (2, 0, 1)
-    ]
-    loaded["glue/mnli", "validation_matched", "a"] = pairs
     examples = read_tfds("a", "mnli", "dev_matched")
-    assert examples.texts == (["p0", "p1", "p2"], ["h0", "h1", "h2"])
+    assert asked == [("glue/mnli", "validation_matched", "a")]
+    assert examples.texts == (["p0", "p1", "p2"], ["h"] * 3)
     assert [examples.label_names[label] for label in examples.labels] == theirs
-    loaded["glue/mnli", "test_matched", "a"] = [{**pair, "label": -1} for pair in pairs]
+    rows = [{**row, "label": -1} for row in rows]
     assert read_tfds("a", "mnli", "test_matched").labels is None
-    scored = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
-    loaded["glue/stsb", "validation", None] = loaded["glue/stsb", "test", None] = scored
-    examples = read_tfds(None, "sts-b", "dev")
-    assert (examples.labels.tolist(), examples.label_names) == ([2.5], None)
+    rows = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
+    assert read_tfds(None, "sts-b", "dev").labels.tolist() == [2.5]
     assert read_tfds(None, "sts-b", "test").labels is None
 
 

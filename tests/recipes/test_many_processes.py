@@ -70,9 +70,7 @@ def test_two_processes_finetune_on_glue_and_the_first_writes(
     assert "2 replicas on CPU" in first and "Wrote " in first and "Wrote " not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]
     assert results[0] == results[1] and len(results[0]) == 2  # the settings and scores of runs
-    assert json.loads((output / "best.json").read_text())["score"] == 1.0
-    assert json.loads((output / "best.json").read_text())["learning_rate"] == 0.01
-    keras_bert.BertClassifier.from_preset(output / "best")
-    assert len((output / "dev" / "SST-2.tsv").read_text().splitlines()) == 13
+    best = json.loads((output / "best.json").read_text())
+    assert (best["score"], best["learning_rate"]) == (1.0, 0.01)
     answers = (output / "submission" / "SST-2.tsv").read_text().splitlines()
     assert answers == ["index\tprediction", *(f"{i}\t{i % 2}" for i in range(6))]

@@ -1,26 +1,9 @@
 import functools
 import itertools
 
-import numpy as np
 import pytest
 
 import _time_budget
-import keras_bert
-
-
-def test_the_settings_are_mosaicberts(module, corpus, tmp_path, monkeypatch):
-    args = module.parse_args(["--corpus", str(corpus), "--output", str(tmp_path)])
-    for width, peak in ((64, 1e-3), (768, 5e-4)):
-        size = {"num_layers": 1, "hidden_dim": width, "num_heads": 1, "intermediate_dim": 8}
-        monkeypatch.setitem(module.SIZES, "base", size)
-        model, budget = module.make_model(args, keras_bert.Corpus(corpus))
-        optimizer = model.optimizer
-        assert optimizer.weight_decay * peak == pytest.approx(1e-5)
-        assert optimizer.beta_2 == 0.98
-        rates = [float(budget._schedule(hour * 3600)) for hour in (1.44, 24)]
-        np.testing.assert_allclose(rates, [peak, 0.02 * peak], rtol=1e-6)
-        assert (model.backbone.attention_dropout, model.backbone.dropout) == (0.0, 0.1)
-        assert not model.next_sentence
 
 
 @pytest.mark.slow

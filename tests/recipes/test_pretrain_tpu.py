@@ -5,6 +5,8 @@ import pytest
 
 import keras_bert
 
+SHORT = "--phase 16 --batch_size 4 --learning_rate 1e-3 --save_every 3"
+
 
 def arguments(corpus, output, *more):
     line = "--size tiny --steps 10 --batch_size 2 --warmup_proportion 0.1 --save_every 4"
@@ -36,11 +38,8 @@ def test_a_preset_learns_from_a_bucket_and_held_out_text_is_evaluated_at_every_c
         gfile.copy(str(path), f"{bucket}/corpus/{path.name}")
     tokens = keras_bert.Corpus(corpus).num_tokens
     steps = -(-tokens // 64)
-    options = arguments(
-        *(f"{bucket}/corpus", f"{bucket}/out", "--heldout", corpus, "--init", preset),
-        *("--phase", 16, "--batch_size", 4, "--learning_rate", "1e-3", "--save_every", 3),
-    )
-    options = [word for word in options if word not in ("--steps", "10")]
+    options = ["--corpus", f"{bucket}/corpus", "--output", f"{bucket}/out", "--init", str(preset)]
+    options += ["--heldout", str(corpus), "--strategy", "single", *SHORT.split()]
     module.main([*options, "--epochs", "1"])
     printed = capsys.readouterr().out
     assert f"Pre-trained to step {steps}. Preset: {bucket}/out/preset." in printed
@@ -64,22 +63,7 @@ def test_it_starts_from_a_preset(module, corpus, preset, tmp_path):
     saved = keras_bert.BertPretrainer.from_preset(preset)
     assert all(map(np.array_equal, model.get_weights(), saved.get_weights()))
     assert model.preprocessor.sequence_length == 32 > saved.preprocessor.sequence_length
-    assert module.phase_steps(args) == (0, 9)
-    assert model.optimizer.bias_correction
-    rate = model.optimizer.get_config()["learning_rate"]["config"]
-    assert rate["total_steps"] == 9
-
-
-def test_switches_reach_the_model_and_the_data(module, corpus, tmp_path):
-    more = "--num_layers 3 --hidden_dim 24 --num_heads 4 --mask_token_rate 0.5 --google_optimizer"
-    args = module.parse_args(arguments(corpus, tmp_path, *more.split(), "--no_next_sentence"))
-    model = module.make_model(args, keras_bert.Corpus(args.corpus))
-    backbone = model.backbone
-    assert (backbone.num_layers, backbone.num_heads, backbone.intermediate_dim) == (3, 4, 96)
-    assert not model.optimizer.bias_correction and not model.next_sentence
-    data = module.data_settings(args)
-    assert (data["mask_token_rate"], data["random_token_rate"]) == (0.5, 0.1)
-    assert not data["next_sentence"]
+    assert model.optimizer.get_config()["learning_rate"]["config"]["total_steps"] == 9
 
 
 def test_what_does_not_fit_is_refused_first(
@@ -87,7 +71,6 @@ def test_what_does_not_fit_is_refused_first(
 ):
     executions = ["--phase", 16, "--steps_per_execution", 2, "--steps", 9]
     for text, more, message in (
-        (tmp_path, [], "corpus.json .*prepare_corpus"),
         (other_corpus, ["--init", preset], "a different vocabulary"),
         (corpus, ["--phase", 512], "at step 0 of 9 to 10: run phase 128 to 9"),
         (corpus, executions, "steps_per_execution=2 must divide 9"),

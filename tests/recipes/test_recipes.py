@@ -41,30 +41,14 @@ def test_settings_come_from_the_command_line():
     }
 
 
-FILES = "--init b --output o --train t --dev d"
-PART = "--init b --output o --train t --validation_split 0.1"
-GLUE = "--init b --task rte --output o"
-PRETRAIN = "--corpus c --output o"
-
-
 def test_arguments_that_contradict_are_refused(recipe, capsys):
+    init, files = "--init b --output o", "--train t --dev d"
     for name, arguments, message in (
-        ("ablations", "--output o --table 5", "--corpus is needed"),
         ("ablations", "--output o --table 7 --tags tags", "table 7 needs --init and --tags"),
-        ("ablations", "--output o --table 5 --corpus corpus", "give data to judge by"),
-        ("export_savedmodel", "a --output o --format onnx --text a", "are for SavedModels"),
-        ("few_labels", f"{FILES} --examples_per_class -1", "must be at least 1; got -1"),
-        ("finetune_glue", GLUE, "--data is needed"),
-        ("finetune_glue", f"{GLUE} --data y --diagnostic ax", "a model of mnli, not of rte"),
-        ("finetune_glue", f"{GLUE} --task all --source tfds", "reads folders of TSV files"),
-        ("finetune_glue", f"{GLUE} --source tfds", "pip install tensorflow-datasets"),
-        ("finetune_reranker", f"{FILES} --negative_column a", "--negative_column needs"),
-        ("finetune_reranker", f"{PART} --teacher_column a", "--teacher_column needs"),
-        ("pretrain_tpu", f"{PRETRAIN} --save_every 0", "must be at least 1"),
-        ("pretrain_tpu", f"{PRETRAIN} --init b --num_layers 2", "--num_layers is for new models"),
-        ("pretrain_day", f"{PRETRAIN} --hours 0", "args.hours=0.0 must be above 0"),
+        ("finetune_glue", f"{init} --task all --source tfds", "reads folders of TSV files"),
+        ("finetune_reranker", f"{init} {files} --negative_column a", "--negative_column needs"),
+        ("pretrain_tpu", f"{init} --corpus c --num_layers 2", "--num_layers is for new models"),
         ("prepare_corpus", "a --vocabulary b --output c --sede 1", "unknown arguments: --sede 1"),
-        ("score_texts", "--init b --output o", "give --texts, --minimal_pairs or"),
     ):
         with pytest.raises(SystemExit):
             recipe(name).parse_args(arguments.split())
@@ -111,12 +95,7 @@ def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, monkeypatch, 
     refused(message, write_settings, tmp_path, {**settings, "more": 1})
     write_settings(tmp_path, settings)  # those of the run, which stood
     write_settings(tmp_path, {"seed": 2}, resume=False)
-    file = tmp_path / "settings.json"
-    assert json.loads(file.read_text()) == {"seed": 2}
-    for damaged in ("", '{"seed": ', "[1]"):
-        file.write_text(damaged)
-        message = "settings.json (is not JSON|must hold a JSON object)"
-        refused(message, write_settings, tmp_path, {"seed": 1})
+    assert json.loads((tmp_path / "settings.json").read_text()) == {"seed": 2}
     monkeypatch.setattr(processes, "numbers_of_all", lambda number, strategy: [number, 1])
     refused("differ in their settings: .*'seed': 2", write_settings, tmp_path / "a", {"seed": 2})
     assert not (tmp_path / "a").exists()

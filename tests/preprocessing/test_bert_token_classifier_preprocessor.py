@@ -43,7 +43,7 @@ def test_sentences_of_a_document_stay_together(preprocessor):
         assert [*map(len, parts)] == counts and sum((part.words for part in parts), []) == words
 
 
-def test_words_get_their_tags_and_probabilities(preprocessor):
+def test_words_get_their_tags_and_probabilities(preprocessor, assert_close):
     rows = preprocessor.read(WORDS)
     logits = np.random.default_rng(1).normal(0, 3, (3, 10, 7)).astype("float32")
     found, prepared = preprocessor.answers(logits, rows), preprocessor.answers(logits)
@@ -51,8 +51,8 @@ def test_words_get_their_tags_and_probabilities(preprocessor):
     labels = [NAMES[number] for number in probabilities.argmax(axis=-1)]
     assert [*map(len, found["label"])] == [*map(len, WORDS)]
     assert np.concatenate(found["label"]).tolist() == labels
-    np.testing.assert_allclose(np.concatenate(found["probabilities"]), probabilities, rtol=1e-5)
-    np.testing.assert_allclose(prepared["probabilities"], softmax(logits, axis=-1), rtol=1e-5)
+    assert_close(np.concatenate(found["probabilities"]), probabilities)
+    assert_close(prepared["probabilities"], softmax(logits, axis=-1))
     assert found["labels"].tolist() == prepared["labels"].tolist() == [NAMES] * 3
 
 

@@ -33,7 +33,6 @@ def test_questions_come_with_their_context_and_answers(write):
 
 def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
     spans, questions = zip(  # what is trained on
-        ((6, 12), question("right", ("a book", 6))),
         (None, question("misplaced", ("a book", 5))),
         (None, question("outside", ("a book", -6), ("a book", 99))),
         ((8, 12), question("one of two", ("book", 0), ("book", 8))),

@@ -72,15 +72,11 @@ kill-test: .venv/ready ## Kill recipes before 99 random writes, drawn from SEED=
 pairs: .venv/ready-all ## Every pair of features, on each backend, from SEED=1; rerun to resume
 	$(BIN)/python -m tests.pairs --seed $(SEED)
 
-# Programs that read our exports. Optimum needs an older transformers than we test with.
 .venv-consumers/ready:
-	$(PYTHON) -m venv .venv-consumers
-	.venv-consumers/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0 \
-	  fastembed openvino openvino-tokenizers 'sentence-transformers[onnx]<6' 'transformers<4.58'
 	npm install --silent --ignore-scripts --prefix .venv-consumers @huggingface/transformers@4
 	@touch $@
 
-test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in other programs; needs Node
+test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in transformers.js; needs Node
 	$(BIN)/python -m pytest -q tests/serving/test_consumers.py
 
 lint: .venv/ready ## What ruff says of the code, and the gates: floors and pages

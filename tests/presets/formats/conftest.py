@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from keras_bert import BertPretrainer
 from tests.conftest import VOCABULARY
 
 CONFIG = {
@@ -20,16 +21,9 @@ CONFIG = {
     "intermediate_size": 12,
     "max_position_embeddings": 16,
 }
-HEADS = {
-    "cls.predictions.transform.dense.weight": (8, 8),
-    "cls.predictions.transform.dense.bias": (8,),
-    "cls.predictions.transform.LayerNorm.weight": (8,),
-    "cls.predictions.transform.LayerNorm.bias": (8,),
-    "cls.predictions.bias": (30,),
+HEADS = {  # those that no weight of a pretrainer has
     "cls.predictions.decoder.weight": (30, 8),
     "cls.predictions.decoder.bias": (30,),
-    "cls.seq_relationship.weight": (2, 8),
-    "cls.seq_relationship.bias": (2,),
     "classifier.weight": (3, 8),
     "classifier.bias": (3,),
 }
@@ -44,7 +38,7 @@ def words():
 def tensors(backbone, their_names):
     """Random tensors of an encoder and of each head."""
     shapes = {**HEADS}
-    for weight in backbone().weights:
+    for weight in BertPretrainer(backbone()).weights:
         names = their_names(weight.path)
         shape = (*weight.shape[:-1], weight.shape[-1] // len(names))
         shape = shape[::-1] if weight.path.endswith("/kernel") else shape
@@ -150,12 +144,7 @@ def as_ours(their_parts, backbone):
 # Google's code built and evaluated the model of this file.
 GOLDEN = Path(__file__).parents[2] / "golden" / "google_tf1.npz"
 PREFIX = "bert_model.ckpt"
-LETTERS = [chr(ord("a") + i) for i in range(26)]
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-VOCABULARIES = {
-    "uncased": SPECIAL + LETTERS + [f"##{letter}" for letter in LETTERS[:9]],
-    "cased": SPECIAL + LETTERS + [letter.upper() for letter in LETTERS[:9]],
-}
+WORDS = [*VOCABULARY, *(f"##{letter}" for letter in VOCABULARY[5:15])]
 
 
 def read_golden():
@@ -176,20 +165,17 @@ golden = pytest.fixture(scope="session")(read_golden)
 def google(tmp_path, golden):
     """Writes a folder as Google's scripts do, by default of the golden weights.
 
-    `vocabulary` is the name of one of `VOCABULARIES`; settings of None are left out.
+    Settings of None are left out.
     """
 
-    def write(
-        weights=None, config=(), vocabulary="uncased", name="theirs", prefix=PREFIX, slices=()
-    ):
+    def write(weights=None, config=(), name="theirs", prefix=PREFIX, slices=()):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         save_as_tf1(weights or golden["weight"], folder / prefix, slices)
         settings = {**golden["config"], **dict(config)}
         settings = {key: value for key, value in settings.items() if value is not None}
         (folder / "bert_config.json").write_text(json.dumps(settings))
-        words = "".join(f"{token}\n" for token in VOCABULARIES[vocabulary])
-        (folder / "vocab.txt").write_text(words)
+        (folder / "vocab.txt").write_text("\n".join(WORDS))
         return folder
 
     return write

@@ -1,7 +1,6 @@
 """Cross-encoders of sentence-transformers come and go."""
 
 import json
-import shutil
 
 import pytest
 
@@ -14,19 +13,13 @@ VERSION_3 = {"sbert_ce_default_activation_function": IDENTITY}
 VERSION_4 = {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.0.1"}}
 
 
-@pytest.fixture(scope="module")
-def saved(make_backbone, letters, randomized, tmp_path_factory):
+@pytest.fixture
+def folder(make_backbone, letters, randomized, tmp_path):
+    """A folder of transformers with one label, of a `BertClassifier`."""
     reader = BertClassifierPreprocessor(letters, sequence_length=12)
     model = randomized(BertClassifier(make_backbone(), 1, reader, dropout=0.3))
-    folder = tmp_path_factory.mktemp("saved")
-    model.save_to_hugging_face(folder)
-    return folder
-
-
-@pytest.fixture
-def folder(saved, tmp_path):
-    """A folder of transformers with one label, of a `BertClassifier`."""
-    return shutil.copytree(saved, tmp_path / "theirs")
+    model.save_to_hugging_face(tmp_path / "theirs")
+    return tmp_path / "theirs"
 
 
 def changed(folder, **entries):
@@ -65,9 +58,7 @@ def test_a_reranker_goes_and_comes_back(folder, tmp_path, same):
         model = BertReranker.from_preset(folder, activation=activation)
         model.save_to_hugging_face(tmp_path / activation)
         config = json.loads((tmp_path / activation / "config.json").read_text())
-        assert config["architectures"] == ["BertForSequenceClassification"]
-        assert config["sentence_transformers"]["activation_fn"] == name
-        assert config["sbert_ce_default_activation_function"] == name
+        assert config["sbert_ce_default_activation_function"] == name  # of older versions
         back = BertTask.from_preset(tmp_path / activation)
         assert type(back) is BertReranker and back.preprocessor.activation == activation
         assert (back.dropout, back.preprocessor.sequence_length) == (0.3, 12)

@@ -1,24 +1,8 @@
-"""Folders for transformers have its names, and hold merged and narrow weights."""
-
-import json
+"""Folders for transformers hold merged and narrow weights."""
 
 from safetensors.numpy import load_file
 
-from keras_bert import BertBackbone, BertClassifier, BertPretrainer
-
-
-def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):
-    for model, head in (
-        (BertPretrainer(backbone(), tie_embeddings=False), heads("cls.")),
-        (BertClassifier(backbone(), 3), heads("classifier.")),
-    ):
-        model.save_to_hugging_face(tmp_path)
-        written = load_file(tmp_path / "model.safetensors")
-        shapes = {name: tensor.shape for name, tensor in {**encoder, **head}.items()}
-        assert {name: tensor.shape for name, tensor in written.items()} == shapes
-    config = json.loads((tmp_path / "config.json").read_text())
-    assert config["architectures"] == ["BertForSequenceClassification"]
-    assert config["model_type"] == "bert" and config["hidden_size"] == 8
+from keras_bert import BertBackbone, BertClassifier
 
 
 def test_lora_is_merged(assert_close, backbone, randomized, weights_of, inputs, tmp_path):

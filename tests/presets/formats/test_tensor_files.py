@@ -39,9 +39,6 @@ def test_other_files_are_refused_by_name(folder, monkeypatch):
         ({INDEX: {"weight_map": {"x": "../y"}}}, "weight_map.x must be a path within the folder"),
         ({"flax_model.msgpack": "x"}, r"no weights, none of model.*\['config.json', 'flax_mod"),
         ({"tf_model.h5": "others"}, "tf_model.h5 is damaged, a truncated file or unsafe"),
-        ({"config.json": "{'a': 1}"}, "config.json is not JSON"),
-        ({"config.json": "[1]"}, "config.json.*it holds a list"),
-        ({"config.json": "{}", "vocab.txt": "a"}, "holds no BERT in a supported f.*'vocab.txt'"),
     )):  # fmt: skip
         assert_refused(folder(None, files=files, name=str(index)), message)
     monkeypatch.setattr(tensor_files, "find_spec", lambda name: None)
@@ -121,9 +118,6 @@ def test_a_broken_pytorch_file_is_refused(torch, state, folder):
     for change, message in (
         (tensor.to_sparse(), "[Ss]parse"),
         (tensor.to("meta"), "can't be read: .*meta"),
-        (tensor.to(torch.complex64), "holds complex64"),
-        (tensor.half() / 0, "must be finite numbers"),
-        (torch.zeros(1, 8).expand(10**7, 8), "describes .* values, more than its files hold"),
         (torch.empty(10**7, 8, device="meta"), "describes .* values, more than its files hold"),
     ):
         torch.save({**state, POOLER: change}, path)
@@ -136,7 +130,7 @@ def test_a_broken_pytorch_file_is_refused(torch, state, folder):
     torch.save(state, path)
     whole, held = path.read_bytes(), tensor.numpy().tobytes()
     assert whole.count(held) == 1
-    for content in (a_list, whole[:-2000], b"", b"no weights at all"):
+    for content in (a_list, whole[:-2000], b""):
         path.write_bytes(content)
         assert_refused(source, "pytorch_model.bin is damaged or holds more")
     path.write_bytes(whole.replace(held, held[:-1] + bytes([held[-1] ^ 1])))

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertPretrainer, BertTask
-from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.google import read_google
 from keras_bert.presets.read_source import read_source
 
@@ -46,12 +45,12 @@ def test_a_classifier_of_run_classifier(assert_close, google, golden, inputs):
 
 
 def test_a_model_reads_text_with_the_vocabulary_and_casing_of_its_folder(google, caplog):
-    for vocabulary in ("uncased", "cased"):
-        source = google(name=vocabulary, vocabulary=vocabulary)
-        assert read_google(source).tokenizer["lowercase"] is (vocabulary == "uncased")
-    reader = BertPretrainer.from_preset(source, lowercase=False).preprocessor
-    words = (source / "vocab.txt").read_text().split()
-    assert reader.tokenizer.get_vocabulary() == words
+    source = google()
+    assert read_google(source).tokenizer["lowercase"]
+    words = (source / "vocab.txt").read_text().replace("##", "B").split()
+    (source / "vocab.txt").write_text("\n".join(words))
+    assert read_google(source).tokenizer == {"vocabulary": words, "lowercase": False}
+    reader = BertPretrainer.from_preset(source).preprocessor
     assert reader.tokenizer.lowercase is False and reader.sequence_length == 16
     assert not caplog.text
     (source / "vocab.txt").write_text("\n".join(words[:-3]))
@@ -68,15 +67,13 @@ def same_weights(checkpoint, golden):
 
 
 def test_a_checkpoint_is_named_by_its_folder_or_its_prefix(google, golden, refused):
-    for prefix in ("bert_model.ckpt", "model.ckpt-1000"):
-        source = google(prefix=prefix, name=prefix)
-        for path in (source, source / prefix):
-            assert same_weights(read_google(path), golden)
-        assert isinstance(read_source(source / prefix), Checkpoint)
-        message = f"The folder has the checkpoints {prefix}\\."
-        refused(message, read_source, source / "model.ckpt-1")
-        message = "index is a file: pass its folder or, .*prefix of one"
-        refused(message, read_source, source / f"{prefix}.index")
+    source = google(prefix="model.ckpt-1000")
+    for path in (source, source / "model.ckpt-1000"):
+        assert same_weights(read_source(path), golden)
+    message = r"The folder has the checkpoints model.ckpt-1000\."
+    refused(message, read_source, source / "model.ckpt-1")
+    message = "index is a file: pass its folder or, .*prefix of one"
+    refused(message, read_source, source / "model.ckpt-1000.index")
 
 
 def test_the_checkpoint_file_of_a_folder_chooses_among_several(google, golden, refused):
@@ -96,14 +93,8 @@ DATA, INDEX = "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"
 
 def test_a_file_that_is_damaged_or_missing_is_named(google, refused):
     for file, damage, message in (
-        (DATA, lambda content: content[: len(content) // 2], "TF1 checkpoint .*ckpt.*ownload"),
         (DATA, lambda content: content[:3000] + bytes(64) + content[3064:], "TF1.*ownload"),
         (INDEX, lambda content: content[:100], "truncated or not a checkpoint: .*download them"),
-        (
-            "bert_config.json",
-            lambda content: content.replace(b'"gelu"', b'"swish"'),
-            "hidden_act .* 'gelu', 'relu', 'tanh', 'linear'; got 'swish'",
-        ),
         ("bert_config.json", None, "bert_config.json is missing or has no vocab_size"),
         (INDEX, None, "must hold bert_model.ckpt.index .*holds 0"),
     ):

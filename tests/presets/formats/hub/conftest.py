@@ -18,6 +18,7 @@ from keras_bert import BertClassifier, BertPreprocessor
 
 FILE = "/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)"
 API = "/api/(?:models|datasets)/([^/]+/[^/]+)"
+TOKEN = "hf_secret"
 
 
 class Hub(ThreadingHTTPServer):
@@ -32,10 +33,9 @@ class Hub(ThreadingHTTPServer):
         self.models = {}  # {name: {revision: folder}}
         self.asked = []  # "METHOD path"
         self.refusals = {}  # {name: (status, code)} without a token
-        self.token = "hf_secret"
         self.lost = set()  # names of files that are listed, but whose contents are missing
         self.private = set()  # names of models
-        self.commits = []  # {"name", "message", "deleted"}
+        self.commits = []  # message and names of deleted files
 
     def fetched(self):
         """Returns the files whose contents were requested."""
@@ -64,15 +64,13 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = answer
 
     def has_token(self):
-        return self.headers["Authorization"] == f"Bearer {self.server.token}"
+        return self.headers["Authorization"] == f"Bearer {TOKEN}"
 
     def folder(self, name, revision):
         """Returns the folder of a branch, of a commit or of main; None after a refusal."""
         hub = self.server
         if name in hub.refusals and not self.has_token():
-            status, code = hub.refusals[name]
-            if code != "GatedRepo" or "/resolve/" in self.path:  # anybody sees a gated one's card
-                return self.error(status, code)
+            return self.error(*hub.refusals[name])
         if name not in hub.models:
             return self.error(404, "RepoNotFound")
         for branch, folder in hub.models[name].items():
@@ -107,13 +105,10 @@ class Handler(BaseHTTPRequestHandler):
         if not self.has_token():
             return self.error(401)
         name = f"{asked['organization']}/{asked['name']}"
-        if name in hub.refusals:
-            return self.error(*hub.refusals[name])
         answer = {"url": f"{hub.url}/{name}"}
         if name in hub.models:
             return self.send_json(answer, 409)
         (hub.folder / name).mkdir(parents=True)
-        (hub.folder / name / ".gitattributes").write_text("*.h5 filter=lfs")
         hub.models[name] = {"main": hub.folder / name}
         if asked.get("visibility") == "private":
             hub.private.add(name)
@@ -136,7 +131,7 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 path.unlink()
                 deleted.append(change["path"])
-        hub.commits.append({"name": name, "message": header["summary"], "deleted": deleted})
+        hub.commits.append((header["summary"], sorted(deleted)))
         commit = commit_of(folder)
         self.send_json({"commitUrl": f"{hub.url}/{name}/commit/{commit}", "commitOid": commit})
 
@@ -192,6 +187,7 @@ def point_to(monkeypatch):
             "HF_HUB_ETAG_TIMEOUT": 2,
         }.items():
             monkeypatch.setattr(constants, name, value)
+        monkeypatch.setattr("time.sleep", lambda seconds: None)  # before it tries again
         for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
             monkeypatch.delenv(name, raising=False)
 
@@ -209,22 +205,12 @@ def hub(tmp_path, point_to):
 
 
 @pytest.fixture
-def no_waiting(monkeypatch):
-    """Retries of huggingface_hub without a delay."""
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-
-
-@pytest.fixture
 def tiny(their_classifier, words):
     """Writes the folder of a classifier, with many files that aren't needed."""
-    needless = ("pytorch_model.bin", "tf_model.h5", "onnx/model.onnx", "README.md")
-    files = {
-        "vocab.txt": "\n".join(words),
-        "tokenizer_config.json": {"do_lower_case": True},
-        "onnx/config.json": {},
-        **dict.fromkeys((*needless, "openvino/x.bin"), "much"),
-    }
-    return lambda name="theirs": their_classifier(name, files)
+    files = dict.fromkeys(("pytorch_model.bin", "tf_model.h5", "onnx/model.onnx"), "much")
+    files |= {"vocab.txt": "\n".join(words), "tokenizer_config.json": {"do_lower_case": True}}
+    files |= {"onnx/config.json": {}}
+    return their_classifier(files=files)
 
 
 @pytest.fixture(scope="module")

@@ -16,13 +16,13 @@ from keras_bert import (
     BertTokenizer,
 )
 from keras_bert.presets.hub import download
-from tests.presets.formats.hub.conftest import commit_of
+from tests.presets.formats.hub.conftest import TOKEN, commit_of
 
 
 @pytest.fixture
 def hub(hub, tiny):
     """The hub with one model."""
-    hub.models["user/tiny"] = {"main": tiny()}
+    hub.models["user/tiny"] = {"main": tiny}
     return hub
 
 
@@ -35,16 +35,6 @@ def assert_refused(message, handle="hf://user/tiny"):
         download(handle)
     text = str(caught.value)
     assert len(text) < 600 and "\n" not in text
-
-
-def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same, caplog):
-    model = BertTask.from_preset("hf://user/tiny")
-    assert same(model, BertClassifier.from_preset(tiny("another")))
-    assert model.preprocessor.label_names == ["no", "maybe", "yes"]
-    assert model.preprocessor.tokenizer.lowercase
-    assert str(model.load_report).splitlines()[-1].startswith("hf://user/tiny: ")
-    BertClassifier.from_preset("hf://user/tiny", num_classes=7)
-    assert "hf://user/tiny has no weights for logits/kernel" in caplog.text  # not the cache
 
 
 def test_only_needed_files_are_downloaded_and_only_once(hub):
@@ -62,14 +52,9 @@ def test_only_needed_files_are_downloaded_and_only_once(hub):
 
 
 def test_well_known_names_are_found_on_the_hub(hub, tmp_path, monkeypatch, refused):
-    for handle, names in (
-        ("google-bert/bert-base-uncased", ("bert-base-uncased", "google-bert/bert-base-uncased")),
-        ("sentence-transformers/all-mpnet-base-v2", ("all-mpnet-base-v2",)),
-    ):
-        hub.models[handle] = hub.models["user/tiny"]
-        for name in names:
-            assert BertTokenizer.from_preset(name).lowercase
-    assert BertClassifier.from_preset("bert-base-uncased").num_classes == 3
+    hub.models["google-bert/bert-base-uncased"] = hub.models["user/tiny"]
+    for name in ("bert-base-uncased", "google-bert/bert-base-uncased"):
+        assert BertTokenizer.from_preset(name).lowercase
     monkeypatch.chdir(tmp_path)  # a folder of that name comes first
     Path("bert-base-uncased").mkdir()
     refused("holds no BERT", BertClassifier.from_preset, "bert-base-uncased")
@@ -82,7 +67,7 @@ def test_a_revision_has_its_own_weights(hub, encoder, folder):
         assert weights(download(f"hf://user/tiny{revision}")) == weights(expected)
 
 
-def test_offline_the_cache_is_used(hub, monkeypatch, no_waiting, caplog):
+def test_offline_the_cache_is_used(hub, monkeypatch, caplog):
     hub.models["user/tiny"]["v2"] = hub.models["user/tiny"]["main"]
     online = download("hf://user/tiny")
     hub.refusals["user/tiny"] = (500, None)
@@ -111,6 +96,7 @@ def test_every_format_is_downloaded(hub, classifier, google, write_shards, tmp_p
         loaded = BertTask.from_preset(f"hf://user/{name}")
         expected = BertTask.from_preset(tmp_path / name)
         assert type(loaded) is type(expected) and same(loaded, expected), name
+        assert loaded.load_report.source == f"hf://user/{name}"  # not the cache
         assert loaded.preprocessor.get_config() == expected.preprocessor.get_config()
     assert {"bert_model.ckpt.index", *(shard.name for shard in shards)} <= hub.fetched()
     assert "pytorch_model.bin" not in hub.fetched()
@@ -120,22 +106,20 @@ def test_an_unknown_model_is_refused(hub):
     assert_refused("refuses 'user/nothing'.*Repository Not Found", "hf://user/nothing")
     assert_refused("refuses 'user/tiny'.*Revision Not Found", "hf://user/tiny@v9")
     hub.asked.clear()
-    climbing = ["user/tiny@..", "user/tiny@../../x", "../tiny", "user/.."]
-    for name in ("user/tiny/config.json", "", "@v2", "user/ti ny", *climbing):
+    for name in ("user/tiny/config.json", "", "user/ti ny", "user/tiny@../../x", "user/.."):
         assert_refused("must be hf://user/name", f"hf://{name}")
     assert not hub.asked
 
 
-def test_a_refusal_of_the_hub_is_explained(hub, monkeypatch, no_waiting):
+def test_a_refusal_of_the_hub_is_explained(hub, monkeypatch):
     for status, code, message in (
         (401, "RepoNotFound", "HF_TOKEN.*Repository Not Found"),  # or private
         (403, None, "HF_TOKEN.*403 Forbidden"),
         (500, None, "could not be downloaded.*500"),
-        (401, "GatedRepo", "HF_TOKEN.*gated repo"),
     ):
         hub.refusals["user/tiny"] = (status, code)
         assert_refused(message)
-    monkeypatch.setenv("HF_TOKEN", hub.token)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert weights(download("hf://user/tiny")) == weights(hub.models["user/tiny"]["main"])
 
 
@@ -154,7 +138,7 @@ def test_an_unreachable_hub_is_reported_at_once(tmp_path, point_to, monkeypatch)
     assert not waits
 
 
-def test_a_hub_that_answers_otherwise_is_explained(hub, tmp_path, no_waiting, monkeypatch):
+def test_a_hub_that_answers_otherwise_is_explained(hub, tmp_path, monkeypatch):
     hub.lost = {"model.safetensors"}
     assert_refused(r"refuses 'user/tiny'.*404.*/model.safetensors")
     folder = str(tmp_path / "model/snapshots/commit")
@@ -171,6 +155,5 @@ def test_a_name_without_its_scheme_is_refused_with_advice(refused, keras_hub):
         ("user/name", "is written hf://user/name"),
         ("bert-base-uncasd", "mean 'hf://google-bert/bert-base-uncased'"),
         ("bert_base_uncased_en", "mean 'bert_base_en_uncased'"),
-        ("roberta_base_en", "is neither a folder nor the name of a KerasHub preset of BERT"),
     ):
         refused(advice, BertBackbone.from_preset, name)

@@ -7,14 +7,10 @@ import pytest
 from keras_bert import BertBackbone
 from keras_bert.presets.read_source import read_source
 
-keras_hub = pytest.importorskip(
-    "keras_hub",
-    reason="keras-hub is not installed, or not made for this Keras",
-    exc_type=ImportError,
-)
+pytestmark = pytest.mark.usefixtures("keras_hub")
 
 
-def test_a_presets_name_is_its_handle_on_kaggle(their_preset, monkeypatch):
+def test_a_presets_name_is_its_handle_on_kaggle(keras_hub, their_preset, monkeypatch):
     import kagglehub
 
     folder, asked = str(their_preset()[1]), []

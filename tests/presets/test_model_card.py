@@ -75,9 +75,8 @@ def test_the_card_of_a_preset_loads_the_model(models, tmp_path, capsys, eagerly)
     for model in models:
         model.save_to_preset(tmp_path)
         fields = metadata(tmp_path)
-        assert fields["library_name"] == "keras_bert"
+        assert fields["library_name"] == "keras_bert" and "base_model" not in fields
         assert fields["pipeline_tag"] == TASKS[type(model).__name__]
-        assert not fields.keys() & {"base_model", "language", "license"}  # which nobody knows
         [names] = run_blocks(tmp_path)
         assert type(names["model"]) is type(model)
         assert type(model) is BertBackbone or capsys.readouterr().out
@@ -104,21 +103,16 @@ def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, e
     keras_bert.finetune(classifier, examples, examples, tmp_path, settings, test=examples)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
-    for fact in ("`num_classes`: `2`", "`training examples`: `8`", "`learning rate`: `3e-05`"):
-        assert f"- {fact}\n" in text
-    for name in ("dev", "test"):
-        assert f"On `{name}`:\n" in text
-    assert f"- `accuracy`: {scores['accuracy']:.4g}\n" in text and "layer decay" not in text
+    for fact in ("`training examples`: `8`", f"`accuracy`: {scores['accuracy']:.4g}", "On `test`:"):
+        assert fact in text
 
 
 def test_the_card_names_the_source_that_training_started_from(classifier, tmp_path):
-    classifier.backbone.published_source = "hf://user/name@v2"
-    first = card_of(classifier, tmp_path / "first")
-    assert "Training started from the weights of `hf://user/name@v2`." in first
+    classifier.backbone.published_source = source = "hf://user/name@v2"
+    card_of(classifier, tmp_path / "first")
     assert metadata(tmp_path / "first")["base_model"] == "user/name"
-    for cls in (BertClassifier, keras_bert.BertEmbedder):
-        again = cls.from_preset(tmp_path / "first")
-        assert "`hf://user/name@v2`" in card_of(again, tmp_path / "again")
+    again = keras_bert.BertEmbedder.from_preset(tmp_path / "first")
+    assert f"started from the weights of `{source}`." in card_of(again, tmp_path / "again")
     fresh = BertTask.from_preset(tmp_path / "first", load_weights=False)
     assert "## Training" not in card_of(fresh, tmp_path / "fresh")
 
@@ -131,9 +125,6 @@ def test_settings_may_be_anything_and_paths_of_this_machine_stay_private(backbon
         "dev.tsv": tmp_path / "dev.tsv",
         "a/b": "a/b",
         "0.1": np.float32(0.1),
-        "3": np.int64(3),
-        "nan": float("nan"),
-        "True": True,
         "32, 64": [32, 64],
         "n: 0.5": {"n": 0.5},
         "Exception": Exception(),
@@ -147,13 +138,9 @@ def test_settings_may_be_anything_and_paths_of_this_machine_stay_private(backbon
         assert hidden not in text
 
 
-def test_what_no_card_can_show_is_refused(classifier, tmp_path, refused):
-    for arguments, message in (
-        ((["epochs"],), "settings must be a dict"),
-        ((None, {"accuracy": 0.9}), "scores must be a dict of dicts.*'accuracy': 0.9"),
-    ):
-        refused(message, classifier.save_to_preset, tmp_path / "model", *arguments)
-    assert not (tmp_path / "model").exists()
+def test_what_no_card_can_show_is_refused(refused):
+    refused("settings must be a dict", Card, ["epochs"], None)
+    refused("scores must be a dict of dicts.*'accuracy': 0.9", Card, None, {"accuracy": 0.9})
 
 
 def test_foreign_text_breaks_neither_markdown_nor_yaml(backbone, tmp_path):
@@ -171,7 +158,7 @@ def test_foreign_text_breaks_neither_markdown_nor_yaml(backbone, tmp_path):
     inline = [child for token in tokens for child in token.children or ()]
     assert {token.type for token in inline} <= {"text", "code_inline", "softbreak"}
     shown = {token.content for token in inline if token.type == "code_inline"}
-    assert {"a|b", "'code'", "---", "# head # line", "''", *HOSTILE[-1:]} <= shown
+    assert {"a|b", "'code'", "# head # line", HOSTILE[-1]} <= shown
     outside = "".join(token.content for token in inline if token.type == "text")
     assert set("`|<>&*[]#$~").isdisjoint(outside)
 
@@ -179,20 +166,16 @@ def test_foreign_text_breaks_neither_markdown_nor_yaml(backbone, tmp_path):
 def test_a_card_by_hand_or_link_is_kept_and_one_of_ours_is_renewed(backbone, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("a key")
-    for save in (backbone.save_to_preset, backbone.save_to_hugging_face):
-        folder = tmp_path / save.__name__
-        card = folder / "README.md"
-        save(folder)
-        first = text_of(folder)
-        for by_hand in (first.replace(CARD_MARK, "## Limits\n\nNone."), ""):
-            card.write_text(by_hand)
-            save(folder)
-            assert text_of(folder) == by_hand
-        card.write_bytes(first.replace("\n", "\r\n").encode())  # by Git, not by hand
-        save(folder, {"epochs": 3})
-        assert "`epochs`" in text_of(folder)
-        for target in ("../secret", "nowhere"):
-            card.unlink()
-            card.symlink_to(target)
-            save(folder)
-            assert os.readlink(card) == target and secret.read_text() == "a key"
+    folder, save = tmp_path / "model", backbone.save_to_preset
+    card = folder / "README.md"
+    first = card_of(backbone, folder)
+    by_hand = first.replace(CARD_MARK, "## Limits\n\nNone.")
+    card.write_text(by_hand)
+    save(folder)
+    assert text_of(folder) == by_hand
+    card.write_bytes(first.replace("\n", "\r\n").encode())  # by Git, not by hand
+    assert "`epochs`" in card_of(backbone, folder, {"epochs": 3})
+    card.unlink()
+    card.symlink_to("../secret")
+    save(folder)
+    assert os.readlink(card) == "../secret" and secret.read_text() == "a key"

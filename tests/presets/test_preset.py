@@ -1,4 +1,3 @@
-import json
 import shutil
 
 import h5py
@@ -49,26 +48,19 @@ def changed(folder, old, new):
     (folder / "checksums.json").write_text("{}")
 
 
-def test_a_preset_gives_the_saved_model(classifier, inputs, saved, difference):
-    assert names(saved) == FILES and names(saved.parent) == ["bert"]
-    loaded = BertClassifier.from_preset(saved)
-    assert type(loaded) is BertClassifier and not loaded.compiled
-    assert difference(classifier(inputs), loaded(inputs)) == 0.0
+def test_a_loaded_model_trains_unless_it_is_told_not_to(classifier, saved):
+    assert names(saved) == FILES
     frozen = BertClassifier.from_preset(saved, trainable=False)
     for model in (frozen, BertClassifier.from_config(frozen.get_config())):
         assert not any(variable.trainable for variable in model.weights)
     frozen.save_to_preset(saved)
     loaded = BertClassifier.from_preset(saved)
-    assert loaded.get_config() == classifier.get_config()
-    assert loaded.preprocessor.get_config() == classifier.preprocessor.get_config()
+    assert loaded.get_config() == classifier.get_config() and not loaded.compiled
 
 
-def test_what_may_surprise_is_told(classifier, saved, inputs, difference, caplog):
-    wider = BertClassifier.from_preset(saved, num_classes=3)
-    assert (
-        "no weights for logits/kernel [16, 3], but [16, 2], logits/bias [3], but [2]" in caplog.text
-    )
-    assert difference(classifier.backbone(inputs), wider.backbone(inputs)) == 0.0
+def test_what_may_surprise_is_told(saved, caplog):
+    BertClassifier.from_preset(saved, num_classes=3)
+    assert "no weights for logits/kernel [16, 3], but [16, 2], logits/bias" in caplog.text
     assert BertEmbedder.from_preset(saved).preprocessor.sequence_length == 12
     assert "sequences of 12 tokens" in caplog.text and "up to 16, to read more" in caplog.text
     caplog.clear()
@@ -80,7 +72,7 @@ def test_what_may_surprise_is_told(classifier, saved, inputs, difference, caplog
 
 
 def test_the_shape_may_be_taken_without_the_weights(classifier, saved):
-    for cls in (BertClassifier, BertBackbone):
+    for cls in (BertBackbone, BertClassifier):
         model = cls.from_preset(saved, load_weights=False)
         backbones = [model.backbone, classifier.backbone]
         config, expected = (backbone.get_config() for backbone in backbones)
@@ -88,8 +80,7 @@ def test_the_shape_may_be_taken_without_the_weights(classifier, saved):
         tables = [backbone.token_embedding.get_weights()[0] for backbone in backbones]
         assert not np.array_equal(*tables)
         assert not model.load_report.matched and len(model.load_report.new) == len(model.weights)
-        if cls is BertClassifier:
-            assert model.preprocessor.label_names == ["no", "yes"]
+    assert model.preprocessor.label_names == ["no", "yes"]
 
 
 def test_the_optimizer_stays_out_of_the_file(saved):
@@ -110,30 +101,23 @@ def test_other_arguments_of_a_quantized_preset(saved, inputs, difference):
     classifier = BertClassifier.from_preset(saved)
     classifier.quantize("int8")
     classifier.save_to_preset(saved)
-    for arguments in ({}, {"dropout": 0.3}):
-        same = BertClassifier.from_preset(saved, **arguments)
-        assert difference(classifier(inputs), same(inputs)) == 0.0
+    same = BertClassifier.from_preset(saved, dropout=0.3)
+    assert difference(classifier(inputs), same(inputs)) == 0.0
     wider = BertClassifier.from_preset(saved, num_classes=3)
     assert wider.load_report.new == {"logits/kernel": (16, 3), "logits/bias": (3,)}
     assert wider.head.quantization_mode is None and wider.head.trainable_weights
-    for backbone in (BertBackbone.from_preset(saved, dropout=0.3), wider.backbone):
-        assert difference(classifier.backbone(inputs), backbone(inputs)) == 0.0
+    assert difference(classifier.backbone(inputs), wider.backbone(inputs)) == 0.0
 
 
 def test_a_config_of_no_preset_is_reported(tmp_path):
     (tmp_path / "checksums.json").write_text("{}")
     h5py.File(tmp_path / "model.weights.h5", "w").close()
-    ours = '{"format": 4, "class": '
     for config, message in (
-        ('{"format": 1, ', "config.json is not JSON"),
-        ("[1, 2]", "must hold a JSON object; it holds a list"),
-        ('{"model_type": "bert"}', "holds no weights, none of model.safetensors"),
         ('{"format": 3, "class": "BertClassifier"}', "config.json: format must be one of 4; g"),
-        (ours + "3}", "config.json: class must be a string; got 3"),
-        (ours + '"keras_bert>BertClassifier"}', "names the class '', which isn't"),
-        (ours + '"Mine", "config": {}}', "class 'Mine', which isn't defined"),
+        ('{"format": 4, "class": "keras_bert>BertClassifier"}', "names the class '', which isn't"),
+        ('{"format": 4, "class": "Mine", "config": {}}', "class 'Mine', which isn't defined"),
         (
-            ours + '"keras_bert>BertBackbone", "config": {"layers": 2}}',
+            '{"format": 4, "class": "keras_bert>BertBackbone", "config": {"layers": 2}}',
             "doesn't describe a BertBackbone.*layers",
         ),
     ):
@@ -149,15 +133,13 @@ def test_a_file_that_is_missing_or_changed_is_named(saved, monkeypatch):
             message = "holds no BERT in a supported format: neither config.json .*vocab.txt"
         assert_refused(saved, message)
         path.rename(saved / name)
-    sums = json.loads((saved / "checksums.json").read_text())
-    assert sums.keys() == {*FILES[2:]}
     monkeypatch.setattr(h5py, "File", None)  # damaged weights are never opened
     for name in FILES[2:]:
         path = saved / name
         data = path.read_bytes()
         contents = [data + b"\n"]
         if name != "config.json":  # without which it is no preset
-            contents += [b"", data[:20] + bytes([data[20] ^ 1]) + data[21:]]
+            contents.append(data[:20] + bytes([data[20] ^ 1]) + data[21:])
         for content in contents:
             path.write_bytes(content)
             advice = f"remove its name from {saved}/checksums.json"
@@ -166,16 +148,8 @@ def test_a_file_that_is_missing_or_changed_is_named(saved, monkeypatch):
         path.write_bytes(data.replace(b"\n", ends))
     monkeypatch.undo()
     assert BertClassifier.from_preset(saved).dropout == 0.1
-    for name, old, new in (  # without their checksums, they may change
-        ("config.json", '"dropout": 0.1', '"dropout": 0.2'),
-        ("vocab.txt", "\na\nb\n", "\nb\na\n"),
-    ):
-        (saved / name).write_text((saved / name).read_text().replace(old, new))
-        del sums[name]
-    (saved / "checksums.json").write_text(json.dumps(sums))
-    loaded = BertClassifier.from_preset(saved)
-    assert loaded.dropout == 0.2
-    assert loaded.preprocessor.tokenizer.get_vocabulary()[5:7] == ["b", "a"]
+    changed(saved, '"dropout": 0.1', '"dropout": 0.2')
+    assert BertClassifier.from_preset(saved).dropout == 0.2
 
 
 def test_weights_that_the_model_does_not_take_are_told(saved, make_backbone, tmp_path):

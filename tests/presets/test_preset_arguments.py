@@ -12,9 +12,8 @@ def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, tm
     for save in ("save_to_preset", "save_to_hugging_face"):
         folder = tmp_path / save
         getattr(model, save)(folder)
-        for arguments in ({}, {"dropout": 0.2}):
-            message = "BertClassifier needs to know its classes: give lab"
-            refused(message, BertClassifier.from_preset, folder, **arguments)
+        message = "BertClassifier needs to know its classes: give lab"
+        refused(message, BertClassifier.from_preset, folder, dropout=0.2)
         message = "no argument num_classes; it has .*next_sentence"
         refused(message, keras_bert.BertTask.from_preset, folder, num_classes=2)
         getattr(BertClassifier.from_preset(folder, num_classes=4), save)(folder)
@@ -29,11 +28,8 @@ def test_misspelt_arguments_are_named_with_the_right_ones(make_backbone, refused
 
 
 def test_known_presets_are_listed_by_name(keras_hub):
-    for name in ("hf://google-bert/bert-base-uncased", "bert_tiny_en_uncased"):
-        assert "English" in BertClassifier.presets[name]
-    assert BertBackbone.presets == BertClassifier.presets
     ours = {name for name in BertBackbone.presets if not name.startswith("hf://")}
-    assert ours <= set(keras_hub.models.BertBackbone.presets)
+    assert ours and ours <= {*keras_hub.models.BertBackbone.presets}
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +65,8 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews, refused
     for given, effect in (
         ({}, {}),
         ({"sequence_length": 8, "dropout": 0.4}, {}),
-        ({"num_classes": 2, "dropout": 0.0}, {}),
         ({"num_classes": 3}, {"label_names": ["0", "1", "2"]}),
         ({"label_names": ["a", "b"], "threshold": 0.6}, {}),
-        ({"num_classes": 3, "label_names": THREE}, {}),
         ({"label_names": THREE}, {"num_classes": 3}),
         ({"window_stride": None}, {}),
         ({"threshold": None, "truncation": None}, {"threshold": 0.3, "truncation": "tail"}),
@@ -80,7 +74,6 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews, refused
         model = from_preset(reviews, **given)
         assert settings_of(model) == SAVED | given | effect
         assert bool(model.load_report.new) is (model.num_classes == 3)  # names alone leave the head
-    assert from_preset(reviews, lowercase=False).preprocessor.tokenizer.lowercase is False
     message = "There are 2 classes but 3 label_names"
     refused(message, from_preset, reviews, num_classes=2, label_names=THREE)
     refused("sequence_length=20 exceeds.* 16 positions", from_preset, reviews, sequence_length=20)
@@ -117,10 +110,9 @@ def test_preprocessors_load_alone(reviews, refused):
         found = kind.from_preset(reviews)
         assert type(found) is BertClassifierPreprocessor
         assert found.get_config() == saved.get_config()
-    settings = {"sequence_length": 500, "threshold": 0.6}
-    changed = BertPreprocessor.from_preset(reviews, lowercase=False, **settings)
+    changed = BertPreprocessor.from_preset(reviews, lowercase=False, threshold=0.6)
     assert not changed.tokenizer.lowercase
-    expected = {**saved.get_config(), **settings}
+    expected = {**saved.get_config(), "threshold": 0.6}
     assert {**changed.get_config(), "tokenizer": 0} == {**expected, "tokenizer": 0}
     message = "Preprocessor has no argument null_threshold; it has seq"
     refused(message, BertPreprocessor.from_preset, reviews, null_threshold=1)
@@ -133,9 +125,5 @@ def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path,
         for lowercase in (None, False):
             found = keras_bert.BertTokenizer.from_preset(source, lowercase)
             assert found.get_vocabulary() == vocabulary and found.lowercase is (lowercase is None)
-    BertClassifier.from_preset(reviews).save_to_hugging_face(tmp_path / "theirs")
-    expected = BertPreprocessor.from_preset(tmp_path / "theirs").tokenizer.get_config()
-    (tmp_path / "theirs" / "model.safetensors").unlink()
-    assert keras_bert.BertTokenizer.from_preset(tmp_path / "theirs").get_config() == expected
     make_backbone().save_to_preset(tmp_path / "encoder")
     refused("encoder has no vocabulary", keras_bert.BertTokenizer.from_preset, tmp_path / "encoder")

@@ -45,12 +45,6 @@ def test_a_folder_that_is_replaced_while_it_is_read_is_one_of_two(
     assert len(calls) == (1 if when == "loaded" else 2)
 
 
-def save_lora(model, folder):
-    if not model.backbone.adapted:
-        model.enable_lora(2)
-    model.save_lora(folder, "user/base")
-
-
 def save_checkpoint(model, folder):
     model.compile("sgd", "mse")
     checkpoint = TrainingCheckpoint(folder)
@@ -58,12 +52,7 @@ def save_checkpoint(model, folder):
     checkpoint.wait()
 
 
-WRITERS = [
-    BertClassifier.save_to_preset,
-    BertClassifier.save_to_hugging_face,
-    save_lora,
-    save_checkpoint,
-]
+WRITERS = [BertClassifier.save_to_preset, BertClassifier.save_to_hugging_face, save_checkpoint]
 
 
 def contents(folder):
@@ -93,59 +82,3 @@ def test_a_folder_that_never_stays_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(given, "_version", lambda folder: next(versions))
     with pytest.raises(OSError, match="model is replaced faster than it can be read"):
         BertTask.from_preset(tmp_path / "model")
-
-
-# In each round, two processes save ones and twos at the same time.
-BOTH = """
-import contextlib
-import multiprocessing
-import sys
-
-
-def write(number, method, rounds, folder, together):
-    import numpy as np
-    from keras_bert import BertBackbone, BertClassifier, sizes
-
-    model = BertClassifier(BertBackbone(vocabulary_size=30, **sizes.tiny), num_classes=2)
-    for weight in model.weights:
-        weight.assign(np.full(weight.shape, number))
-    for _ in range(rounds):
-        together.wait()
-        for _ in range(4):
-            with contextlib.suppress(OSError):  # as the other one is faster
-                getattr(model, method)(folder)
-        together.wait()
-        if number == 1:
-            loaded = BertClassifier.from_preset(folder)
-            values = {v for w in loaded.get_weights() for v in w.flat}
-            assert values in ({1}, {2}), values
-            assert not loaded.load_report.new
-
-
-if __name__ == "__main__":
-    method, rounds, folder = sys.argv[1:]
-    context = multiprocessing.get_context("spawn")
-    arguments = (method, int(rounds), folder, context.Barrier(2, timeout=120))
-    writers = [context.Process(target=write, args=(n, *arguments)) for n in (1, 2)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    sys.exit(any(writer.exitcode for writer in writers))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "rounds"),
-    [
-        ("save_to_preset", 3),
-        pytest.param("save_to_hugging_face", 20, marks=pytest.mark.weekly),
-    ],
-)
-def test_two_processes_that_save_into_one_folder_leave_a_whole_model(
-    run_python, tmp_path, method, rounds
-):
-    (tmp_path / "both.py").write_text(BOTH)
-    run_python(tmp_path / "both.py", method, rounds, tmp_path / "model")
-    assert {path.name for path in tmp_path.iterdir()} == {"both.py", "model"}

@@ -11,28 +11,21 @@ TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
 SECONDS = ["m", "l k j i", "", "c", "a a", "h"]
 LABELS = [3, 1, 4, 1, 5, 9]
 WEIGHTS = [0.5, 1, 0, 2, 1, 1]
-FULL = Batching(4, pad_to="full")
+FULL = Batching(pad_to="full")
 
 
-def joined(batches):
-    """All batches as one."""
-    return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
-
-
-def assert_equal(found, expected):
-    tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
-
-
-def test_batches_hold_what_a_call_makes_with_labels_and_weights(preprocessor, refused):
+def test_batches_hold_what_a_call_makes_with_labels_and_weights(
+    preprocessor, refused, assert_close
+):
     numbers = np.arange(12.0).reshape(6, 2)
     with_numbers = {"text": TEXTS, "features": numbers}
     for x, expected in (
         ((TEXTS, SECONDS), preprocessor(TEXTS, SECONDS)),
         (with_numbers, {**preprocessor(TEXTS), "features": np.float32(numbers)}),
     ):
-        found = joined(preprocessor.batches(x, LABELS, WEIGHTS, batching=FULL))
-        assert_equal(found, (expected, np.array(LABELS), np.float32(WEIGHTS)))
-        assert_equal(joined(preprocessor.batches(x, batching=FULL)), expected)
+        assert_close([*preprocessor.batches(x, batching=FULL)], [expected])
+        labelled = expected, np.array(LABELS), np.float32(WEIGHTS)
+        assert_close([*preprocessor.batches(x, LABELS, WEIGHTS, batching=FULL)], [labelled])
     numbers[4, 1] = np.nan
     refused("features must be finite numbers; got nan at .4, 1", preprocessor.batches, with_numbers)
 

@@ -27,7 +27,6 @@ def series(values):
 
 FORMS = {  # of one or two columns
     "tuple": lambda *columns: columns,
-    "dict": lambda *columns: {"text": columns},
     "object arrays": lambda *columns: tuple(np.array(texts, object) for texts in columns),
     "tensors": lambda *columns: tuple(map(tf.constant, columns)),
     "series": lambda *columns: tuple(map(series, columns)),

@@ -42,7 +42,6 @@ def test_tokens_and_places_are_those_of_tokenizers(lowercase, seed):
         assert found == [expected.ids, expected.ids, *places], text
     again = BertTokenizer.from_config(tokenizer.get_config())
     assert again.added_tokens == tokenizer.added_tokens and again(texts) == ids
-    assert tokenizer([]) == []
 
 
 def test_the_pattern_of_many_tokens_finds_what_a_list_of_them_finds():

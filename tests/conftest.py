@@ -422,11 +422,9 @@ def under():
 
 @pytest.fixture(scope="session")
 def difference():
+    from keras_bert import testing
+
     def largest(a, b):
-        pairs = zip(keras.tree.flatten(a), keras.tree.flatten(b), strict=True)
-        return max(
-            float(np.abs(keras.ops.convert_to_numpy(x) - keras.ops.convert_to_numpy(y)).max())
-            for x, y in pairs
-        )
+        return float(max(testing._differences(testing._numpy(a), testing._numpy(b))))
 
     return largest

@@ -19,6 +19,7 @@ EAGERLY = keras.backend.backend() == "tensorflow"  # tracing takes longer than a
 PLAIN = {"batch_size": 4, "shuffle": False, "verbose": 0}
 WEIGHTS = [0.0, 1, 2, 0, 1, 3, 1, 0.5]
 NAMES = ["no", "yes"]
+NAMED = [NAMES[label] for label in LABELS]
 ENTROPY = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 

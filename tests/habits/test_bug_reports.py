@@ -197,17 +197,6 @@ def test_labels_of_one_class_and_sorted_ones_are_told(classifier, caplog):
         assert (told in caplog.text) if told else not caplog.records
 
 
-def test_labels_by_name_may_be_smoothed(classifier, varied, assert_close):
-    model = varied(classifier())  # whose logits are far from 0
-    outputs = model.predict(TEXTS, verbose=0)
-    smooth = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1)
-    expected = smooth(np.eye(2)[[0, 1, 0, 1]], outputs)
-    model.compile("sgd", losses.LogitCrossentropy(label_smoothing=0.1))  # as a graph
-    column = np.array([[0], [1], [0], [1]])
-    for x, y in ((TEXTS, LABELS), (model.preprocessor(TEXTS), column)):
-        assert_close(model.evaluate(x, y, verbose=0), expected)
-
-
 def test_labels_of_several_may_have_weights(classifier, refused, assert_close):
     model = classifier(("x", "y", "z"), multi_label=True)
     labels = [["x"], ["x", "z"], [], ["y"]]

@@ -9,12 +9,11 @@ import pytest
 
 from keras_bert import Batching, BertClassifier, BertSpanLabeler
 from keras_bert.readers import read_squad
-from tests.habits.conftest import LABELS, NAMES, PLAIN, TEXTS, WEIGHTS, Rows
+from tests.habits.conftest import LABELS, NAMED, NAMES, PLAIN, TEXTS, WEIGHTS, Rows
 from tests.pairs.examples import BatchList, Iterable
 from tests.pairs.factors import PLAIN as PLAIN_RUN
 from tests.pairs.models import make_model
 
-NAMED = [NAMES[label] for label in LABELS]
 TABLE = pd.DataFrame({"text": TEXTS, "label": NAMED})
 CATEGORIES = TABLE.astype("category")
 MISSING = TABLE.copy()

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from keras_bert import BertClassifier, BertTask
-from tests.habits.conftest import EAGERLY, LABELS, PLAIN, TEXTS, WEIGHTS
+from keras_bert.losses import LogitCrossentropy
+from tests.habits.conftest import EAGERLY, LABELS, NAMED, PLAIN, TEXTS, WEIGHTS
 
 ENTROPY = functools.partial(keras.losses.sparse_categorical_crossentropy, from_logits=True)
 
@@ -46,7 +47,6 @@ LOSSES = [  # arguments of `compile`, labels, parts of a batch, and the losses o
         lambda y_true, y_pred: 0.5 * ENTROPY(y_true, y_pred),
     ),
     *(({"loss": mean_entropy}, LABELS, parts, ENTROPY) for parts in (1, 2)),
-    ({"loss": MeanSquaredLoss()}, LABELS, 2, squared),
     (
         {"loss": MeanSquaredLoss(reduction="sum")},
         LABELS,
@@ -54,6 +54,7 @@ LOSSES = [  # arguments of `compile`, labels, parts of a batch, and the losses o
         lambda y_true, y_pred: 4 * squared(y_true, y_pred),
     ),
     ({"loss": SMOOTHED}, keras.utils.to_categorical(LABELS), 2, smoothed),
+    ({"loss": LogitCrossentropy(label_smoothing=0.2)}, NAMED, 2, smoothed),
 ]
 
 

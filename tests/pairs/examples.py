@@ -82,18 +82,15 @@ def questions(texts, contexts, generator):
 def pretraining_arrays(number=NUMBER, seed=1):
     """One batch `(x, y, weights)` of pre-training rows."""
     generator = np.random.default_rng(seed)
-    lengths = generator.integers(6, LENGTH + 1, number)
-    mask = (np.arange(LENGTH) < lengths[:, None]).astype("int32")
-    ids = generator.integers(5, 30, (number, LENGTH)).astype("int32") * mask
-    ids[:, 0] = 2
-    positions = np.sort(generator.integers(1, 6, (number, 3))).astype("int32")
+    lengths = generator.integers(6, LENGTH + 1, (number, 1))
+    mask = (np.arange(LENGTH) < lengths).astype("int32")
+    ids = generator.integers(5, 30, (number, LENGTH), "int32") * mask
     x = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": mask}
-    x["mask_positions"] = positions
-    y = {"masked_lm": generator.integers(5, 30, (number, 3)).astype("int32")}
-    y["next_sentence"] = (np.arange(number) % 2).astype("int32")
-    weights = {"masked_lm": (np.arange(3) < 1 + np.arange(number)[:, None] % 3).astype("float32")}
-    weights["next_sentence"] = np.ones(number, "float32")
-    return x, y, weights
+    x["mask_positions"] = np.sort(generator.integers(1, 6, (number, 3), "int32"))
+    y = {"masked_lm": generator.integers(5, 30, (number, 3), "int32")}
+    y["next_sentence"] = np.arange(number, dtype="int32") % 2
+    used = np.arange(3) < 1 + np.arange(number)[:, None] % 3
+    return x, y, {"masked_lm": np.float32(used), "next_sentence": np.ones(number, "float32")}
 
 
 @functools.cache

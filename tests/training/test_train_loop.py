@@ -67,15 +67,15 @@ X, Y = {"token_ids": np.arange(32).reshape(8, 4) % 25 + 5}, np.arange(8) % 2
 
 def test_packed_rows_train_as_their_sequences_alone(make_backbone, assert_close):
     padded = {
-        "token_ids": np.array([[5, 6, 7, 8], [9, 10, 11, 0]]),
-        "padding_mask": np.array([[1, 1, 1, 1], [1, 1, 1, 0]]),
-        "mask_positions": np.array([[1], [2]]),
+        "token_ids": [[5, 6, 7, 8], [9, 10, 11, 0]],
+        "padding_mask": [[1, 1, 1, 1], [1, 1, 1, 0]],
+        "mask_positions": [[1], [2]],
     }
     packed = {
-        "token_ids": np.array([[5, 6, 7, 8, 9, 10, 11, 0]]),
-        "sequence_ids": np.array([[1, 1, 1, 1, 2, 2, 2, 0]]),
-        "cls_positions": np.array([[0, 4]]),
-        "mask_positions": np.array([[1, 6]]),
+        "token_ids": [[5, 6, 7, 8, 9, 10, 11, 0]],
+        "sequence_ids": [[1, 1, 1, 1, 2, 2, 2, 0]],
+        "cls_positions": [[0, 4]],
+        "mask_positions": [[1, 6]],
     }
     model, found = BertPretrainer(make_backbone(dropout=0.0)), []
     start, settings = model.get_weights(), model.default_compile_args()
@@ -83,6 +83,7 @@ def test_packed_rows_train_as_their_sequences_alone(make_backbone, assert_close)
         y = {"masked_lm": np.array(tokens), "next_sentence": np.array(are_random)}
         model.set_weights(start)
         model.compile(**{**settings, "optimizer": keras.optimizers.SGD(0.1)}, run_eagerly=True)
+        x = {name: np.array(values) for name, values in x.items()}
         history = model.fit(x, y, verbose=0).history
         found.append([history["loss"], model.get_weights()])
     assert_close(*found)

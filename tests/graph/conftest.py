@@ -12,19 +12,11 @@ from tests.text.conftest import (  # noqa: F401
 
 
 def arrays_of(result):
-    """Returns a result, arrays or tensors, as a list of arrays, strings as bytes.
-
-    Rows of different lengths, a list or a ragged tensor, are their lengths and their values.
-    """
+    """Returns a result as a list of arrays, strings as bytes; ragged rows one by one."""
     if isinstance(result, dict):
-        result = tuple(result[name] for name in sorted(result))
-    if isinstance(result, tuple):
+        result = [result[name] for name in sorted(result)]
+    if isinstance(result, (list, tuple)) or hasattr(result, "row_lengths"):
         return sum(map(arrays_of, result), [])
-    if hasattr(result, "row_lengths"):
-        return [result.row_lengths().numpy(), result.flat_values.numpy()]
-    if isinstance(result, list):
-        values = np.concatenate(result) if result else np.zeros(0, "int64")
-        return [np.array([*map(len, result)], "int64"), *arrays_of(values)]
     array = np.asarray(result)
     if array.dtype == object:
         texts = [text.encode() if isinstance(text, str) else text for text in array.flat]

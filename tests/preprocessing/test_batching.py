@@ -11,10 +11,8 @@ def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch):
     for backend, kind, pad_to, drop in (
         ("tensorflow", "CPU", "longest", False),
         ("tensorflow", "GPU", (3, 5, 7, 9), False),
-        ("tensorflow", "TPU", "full", True),
         ("jax", "CPU", (8, 9), False),
         ("jax", "TPU", "full", True),
-        ("torch", "CPU", "longest", False),
     ):
         monkeypatch.setattr("keras_bert.preprocessing.batching.device_kind", lambda k=kind: k)
         monkeypatch.setattr(keras.backend, "backend", lambda b=backend: b)

@@ -80,7 +80,6 @@ def test_examples_that_are_not_texts_are_refused(refused):
         ((TEXTS, SECONDS[:3]), "6 texts but 3 second texts"),
         ((TEXTS, list(range(6))), "Text 0 is 0, not a string"),
         ([["a"], [[]]], r"Text 1 is \[\], not a string"),
-        ([("a", "b"), ("c",)], "Some texts are pairs and others are not"),
         ([("a", "b"), "cd"], "Some texts are pairs and others are not"),
         ((float("nan"), "no"), "Texts must be a list .*, or a tuple of two; got nan"),
         ({"text": tf.data.Dataset.from_tensors("a")}, "make one dataset of all"),

@@ -1,25 +1,21 @@
 import gzip
-from pathlib import Path
 
 from keras_bert.readers.choices import read_choices
 
-SWAG = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,label\n"
+SWAG = """\
+,video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,label
+0,v1,7,"He ran, fast. He","He ran, fast.",He,gold,"falls, ""hard"".",waits.,nan,2
+1,v1,8,Snow. Someone,Snow.,Someone,gold0-orig,shovels.,melts.,sings.,0
+"""
 
 
 def test_swag_is_read(write):
-    path = write(
-        SWAG + '0,v1,7,"He ran, fast. He","He ran, fast.",He,gold,"falls, ""hard"".",waits.,nan,2\n'
-        "1,v1,8,Snow. Someone,Snow.,Someone,gold0-orig,shovels.,melts.,sings.,0\n",
-        "train.csv",
-    )
     first = ['He falls, "hard".', "He waits.", "He nan"]
     second = ["Someone shovels.", "Someone melts.", "Someone sings."]
-    Path(f"{path}.gz").write_bytes(gzip.compress(Path(path).read_bytes()))
-    for each in (path, f"{path}.gz"):
-        assert read_choices(each) == [
-            {"context": "He ran, fast.", "choices": first, "label": 2},
-            {"context": "Snow.", "choices": second, "label": 0},
-        ]
+    assert read_choices(write(gzip.compress(SWAG.encode()), "train.csv.gz")) == [
+        {"context": "He ran, fast.", "choices": first, "label": 2},
+        {"context": "Snow.", "choices": second, "label": 0},
+    ]
     unlabeled = "sent1\tsent2\tending1\tending0\nIt rains.\t\tI swim.\tI fly.\n"
     examples = read_choices(write(unlabeled, "test.tsv"))
     assert examples == [{"context": "It rains.", "choices": ["I fly.", "I swim."]}]

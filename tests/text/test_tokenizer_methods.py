@@ -17,7 +17,6 @@ def test_shapes_in_are_shapes_out(small):
     for given in (texts, np.array(texts), np.array(texts, "S")):
         assert small(given) == [[5, 6], [7]]
     assert small([["ab", "c"], ["a"], []]) == [[[5, 6], [7]], [[5]], []]
-    assert small(np.array([texts], object)) == [[[5, 6], [7]]]
     expected = [[[5, 6]], []], [[[0, 1]], []], [[[1, 2]], []]
     assert small.tokenize_with_offsets([["ab"], []]) == expected
 

@@ -1,6 +1,6 @@
 """Each class keeps the contract of its kind, which `keras_bert.testing` has for users' classes.
 
-Those of tasks and formats are in `models/test_every_task.py` and
+Those of tasks, preprocessors and formats are in `models/test_every_task.py` and
 `presets/formats/test_every_format.py`. `test_backends.py` runs this page on JAX and PyTorch, too.
 """
 
@@ -97,27 +97,6 @@ def test_tokenizers(kind, letters):
     testing.run_tokenizer(tokenizer, [*vocabularies.LANGUAGES, *vocabularies.ODD])
 
 
-TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
-QUESTION = {"id": "1", "question": "a", "context": "a b c d e f g h"}
-QUESTION["answers"] = [{"text": "c", "answer_start": 4}]
-READERS = {
-    "": ({}, TEXTS, None),
-    "Classifier": ({"label_names": ["x", "y"], "window_stride": 4}, TEXTS, [*"xyyx"]),
-    "TokenClassifier": ({"label_names": ["O", "B-x"]}, [["a", "b"], ["cd"]], [["O", "B-x"], ["O"]]),
-    "SpanLabeler": ({"document_stride": 3, "max_question_length": 4}, [QUESTION] * 2, None),
-    "MultipleChoice": ({}, [{"context": "a", "choices": ["b", "c d"], "label": 1}] * 3, None),
-    "Reranker": ({}, (TEXTS, TEXTS[::-1]), [1, 0, 0, 1]),
-    "Embedder": ({}, ([*"abcd"], [*"efgh"]), None),
-}
-
-
-@pytest.mark.parametrize("kind", READERS)
-def test_preprocessors(kind, letters):
-    settings, x, y = READERS[kind]
-    reader = getattr(keras_bert, f"Bert{kind}Preprocessor")(letters, 12, **settings)
-    testing.run_preprocessor(reader, x, y)
-
-
 class Sums(keras.layers.Layer):
     """Adds the rows of a batch to each other."""
 
@@ -166,7 +145,7 @@ def test_a_broken_class_is_told_which_property_it_lacks(letters):
             ["a", "b"],
         ),
         "file is not lost": (testing.run_format, overwrite, keras_bert.BertClassifier(BERT(), 2)),
-        "a config": (testing.run_preprocessor, Forgets(letters, 12), TEXTS),
+        "a config": (testing.run_preprocessor, Forgets(letters, 12), ["a b c", "d", ""]),
     }
     for lacks, (contract, *arguments) in calls.items():
         with pytest.raises(AssertionError) as caught:

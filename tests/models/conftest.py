@@ -61,48 +61,6 @@ def rows_of(x):
     return list(zip(*x, strict=True)) if isinstance(x, tuple) else x
 
 
-SIZES_OF_THEIRS = {  # words, layers, width, positions
-    "tiny": (30, 2, 16, 16),
-    "MiniLM": (30522, 6, 384, 512),
-    "Base": (30522, 12, 768, 512),
-    "Large": (30522, 24, 1024, 512),
-}
-MODERN = {"num_hidden_layers": 4, "local_attention": 4, "pad_token_id": 0}  # rows of many blocks
-MODERN |= dict.fromkeys(f"{role}_token_id" for role in ("bos", "eos", "cls", "sep"))
-
-
-@pytest.fixture
-def make_theirs(torch, transformers, tmp_path):
-    """Makes a random model of transformers without dropout, and saves it to the folder "theirs"."""
-
-    def make(architecture, size="tiny", **config):
-        words, layers, width, positions = SIZES_OF_THEIRS[size]
-        names = ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"]
-        names += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
-        if architecture.startswith("DistilBert"):
-            names = ["dim", "n_layers", "n_heads", "hidden_dim", "dropout", "attention_dropout"]
-            config = {"seq_classif_dropout": 0.0, **config}
-        if architecture.startswith("Electra"):
-            config = {"embedding_size": width // 2, **config}
-        if architecture.startswith(("XLMRoberta", "Roberta")):
-            config = {"type_vocab_size": 1, **config}
-        if architecture.startswith("ModernBert"):
-            config = {**MODERN, **config}
-        if not architecture.startswith(("Bert", "DistilBert", "Electra", "ModernBert")):
-            positions += 2
-        sizes = (width, layers, max(2, width // 64), 4 * width, 0.0, 0.0)
-        sizes = dict(zip(names, sizes, strict=True)) | {"vocab_size": words, **config}
-        kind = getattr(transformers, architecture)
-        torch.manual_seed(1)
-        theirs = kind(kind.config_class(max_position_embeddings=positions, **sizes)).eval()
-        for name, parameter in theirs.named_parameters() if size == "tiny" else ():
-            parameter.data.normal_(float("norm.weight" in name.lower()), 0.2)
-        theirs.save_pretrained(tmp_path / "theirs")
-        return theirs
-
-    return make
-
-
 @pytest.fixture(scope="session")
 def untraced():
     """Has a model run eagerly until it is compiled: few calls cost less than a graph."""
@@ -155,20 +113,6 @@ def cases():
 
 
 @pytest.fixture(scope="session")
-def make_reading(make_backbone, make_case, varied):
-    """Makes the task of a case that reads with another tokenizer."""
-
-    def make(name, tokenizer, **sizes):
-        model = make_case(name, make_backbone(**sizes))
-        model.preprocessor.tokenizer = tokenizer
-        if name == "features":
-            model.adapt_features(FEATURES["features"])
-        return varied(model)
-
-    return make
-
-
-@pytest.fixture(scope="session")
 def make_case(letters, untraced):
     """Makes the task of a case, with its preprocessor, on a backbone; it runs eagerly."""
 
@@ -176,6 +120,9 @@ def make_case(letters, untraced):
         kind, *_, settings, arguments = TASKS[name]
         task = getattr(keras_bert, kind)
         reader = task.preprocessor_class()(letters, sequence_length=12, **settings)
-        return untraced(task(backbone, preprocessor=reader, **arguments, **others))
+        model = untraced(task(backbone, preprocessor=reader, **arguments, **others))
+        if name == "features":
+            model.adapt_features(FEATURES["features"])
+        return model
 
     return make

@@ -1,6 +1,6 @@
 """What tasks are given is checked at their doors: wrong values are errors, not other numbers."""
 
-import types
+from unittest import mock
 
 import keras
 import numpy as np
@@ -146,16 +146,15 @@ def test_a_batching_stands_in_place_of_a_size(refused):
 def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, refused):
     weights = [[NAN, 1], [None, 1], [1, -1], [1j, 1], ["1", "1"], 1, [[1.0], [1.0, 2.0]]]
     weights.append(np.zeros(2, [("a", "f4")]))
-    labels = [[0.5, 1], [0, NAN], [0, INF], [0, 2], [-1, 0], np.array([[0], [2]])]
+    labels = [[0.5, 1], [0, NAN], [-1, 0], np.array([[0], [2]])]
     count = "There are 2 (examples|rows) but"
     wrong = [(model, [0, 1], column, "sample_weight must ") for column in weights]
     wrong += [(model, y, None, "be in 0 to 1.*got .* at .*num_classes=1") for y in labels]
-    for y in (1, "no", {"no"}, NAN, iter([0, 1])):
+    for y in (1, {"no"}, iter([0, 1])):
         wrong.append((model, y, None, "y must have a value for each example"))
     for y in ([0.5, NAN], [INF, 1]):
         wrong.append((regression, y, None, "Labels of a regression must be finite"))
-    for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
-        wrong.append((regression, y, None, r"must be a number for each.*shape \(2, 0\)"))
+    wrong.append((regression, np.zeros((2, 0)), None, r"a number for each.*shape \(2, 0\)"))
     wrong += [(model, [], None, f"{count} 0 "), (model, [0], None, f"{count} 1 ")]
     wrong.append((model, [0, 1], [1.0], f"{count} 1 "))
 
@@ -185,13 +184,6 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, 
                 list(task.batches(data))
     data = slices((prepared, [0, 1])).batch(2, drop_remainder=True)
     assert len(list(model.batches(data))) == 1  # two labels for two classes, but not one-hot
-
-
-def test_arguments_of_another_kind_are_named(model, refused):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'n_best'"):
-        model.answer({"token_ids": IDS}, n_best=3)
-    for format in ("tf_saved_model", "onnx"):
-        refused("filepath must be a path.*got None", model.export, None, format=format)
 
 
 def test_a_split_leaves_examples_to_train_on(model, refused):
@@ -225,27 +217,22 @@ def test_more_parts_than_rows_train_eagerly_too(model):
         assert np.isfinite(history["loss"]).all() and np.isfinite(history["accuracy"]).all()
 
 
-def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
-    given = []
-
-    def fit(self, x, *rest, **options):
-        given[:] = x, options["shuffle"], options.get("batch_size")
-        return types.SimpleNamespace(epoch=[])
-
-    monkeypatch.setattr(keras.Model, "fit", fit)
+def test_fit_keeps_the_order_if_batching_says_so(model):
+    def given(*data, **arguments):
+        with mock.patch.object(keras.Model, "fit") as fit:
+            model.fit(*data, **arguments)
+        return fit.call_args
 
     def order(**arguments):
-        model.fit(list("abcdefghijklmnop"), ["no", "yes"] * 8, **arguments)
-        assert given[1] is False, "Keras shuffles what is shuffled already"
-        return [int(row) for x, _ in given[0] for row in x["token_ids"][:, 1]]
+        call = given(list("abcdefghijklmnop"), ["no", "yes"] * 8, **arguments)
+        assert call.kwargs["shuffle"] is False, "Keras shuffles what is shuffled already"
+        return [int(row) for x, _ in call.args[0] for row in x["token_ids"][:, 1]]
 
     in_order, shuffled = Batching(8, shuffle=False), Batching(8, shuffle=True)
     kept = order(batching=in_order)
     assert kept == sorted(kept) and len(kept) == 16
     assert kept == order(shuffle=False) == order(shuffle=False, batching=shuffled)
     assert sorted(order()) == kept != order()
-    prepared = {"token_ids": np.tile(IDS, (8, 1))}
-    model.fit(prepared, [0, 1] * 8, batching=in_order)
-    assert given[1:] == [False, 8]
-    model.fit(prepared, [0, 1] * 8, batch_size=8)
-    assert given[1:] == [True, 8]
+    for arguments, shuffles in (({"batching": in_order}, False), ({"batch_size": 8}, True)):
+        options = given({"token_ids": np.tile(IDS, (8, 1))}, [0, 1] * 8, **arguments).kwargs
+        assert (options["shuffle"], options["batch_size"]) == (shuffles, 8)

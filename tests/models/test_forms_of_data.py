@@ -34,8 +34,6 @@ def make_task(make_backbone, make_case, eager):
 
     def make(name):
         task = make_case(name, make_backbone())
-        if name == "features":
-            task.adapt_features(TASKS[name][1]["features"])
         return eager(task, **({"loss": "mse", "optimizer": "sgd"} if name == "vectors" else {}))
 
     return make
@@ -97,7 +95,7 @@ def prepared(model):
     return batch
 
 
-def test_the_door_looks_once_and_returns_the_class_of_the_form(model, assert_close):
+def test_the_door_looks_once_and_returns_the_class_of_the_form(model):
     for form, data in forms_of(model, "classes").items():
         assert type(data_of(model, *data)).__name__ == form
     # Examples in their one form pass again.
@@ -106,7 +104,6 @@ def test_the_door_looks_once_and_returns_the_class_of_the_form(model, assert_clo
     first, last = data.split(0.5)
     assert list(first.x) + list(last.x) == TEXTS and last.y == LABELS[3:]
     assert model.answer(data.x) == model.answer(TEXTS)
-    assert_close(model.predict(last.x, verbose=0), model.predict(TEXTS[3:], verbose=0))
     pairs = data_of(model, (TEXTS, TEXTS[::-1])).x
     assert list(pairs) == [*zip(TEXTS, TEXTS[::-1], strict=True)]
 

@@ -1,6 +1,6 @@
 """ModernBERT: its files, packed rows and weights, and what it refuses.
 
-`test_transformers_heads.py` and `test_transformers_parity.py` compare it with transformers.
+`test_transformers_parity.py` compares it with transformers.
 """
 
 import json
@@ -37,31 +37,14 @@ def test_older_files_say_the_same(small, tmp_path):
         assert loaded.get_config() == {**backbone.get_config(), "name": loaded.name}
 
 
-def test_a_packed_row_of_many_blocks_is_read_as_its_sequences_alone(small, assert_close):
+def test_each_sequence_of_a_packed_row_has_its_own_mean(small, assert_close):
+    backbone = ModernBertBackbone.from_config({**small.get_config(), "pooling": "mean"})
     ids = np.arange(24, dtype="int32")[None] + 5
     packed = {"token_ids": ids, "sequence_ids": np.repeat([1, 2], (13, 11))[None]}
     packed["cls_positions"] = np.array([[0, 13]])
-    for pooling in ("cls", "mean"):
-        config = {**small.get_config(), "pooling": pooling}
-        backbone = ModernBertBackbone.from_config(config)
-        found = backbone(packed)
-        for place, part in enumerate((slice(0, 13), slice(13, 24))):
-            alone = backbone({"token_ids": ids[:, part]})
-            assert_close(found["sequence_output"][:, part], alone["sequence_output"])
-            assert_close(found["pooled_output"][:, place], alone["pooled_output"])
-
-
-def test_all_layers_and_probabilities_are_given(small, assert_close):
-    x = {"token_ids": np.arange(12, dtype="int32")[None] + 5}
-    x["padding_mask"] = (np.arange(12) < 10)[None]
-    states, seen = small.hidden_states(x), small.attention_probabilities(x)
-    assert len(states) == 5 and len(seen) == 4
-    assert_close(states[-1], small(x)["sequence_output"])
-    for layer, probabilities in enumerate(seen):
-        probabilities = ops.convert_to_numpy(probabilities)
-        assert_close(probabilities.sum(-1), np.ones((1, 2, 12)))
-        assert not probabilities[..., 10:].any()
-        assert (probabilities[0, 0, 0, 3] > 0) == (layer % 3 == 0)
+    parts = (ids[:, :13], ids[:, 13:])
+    alone = [backbone({"token_ids": part})["pooled_output"] for part in parts]
+    assert_close(backbone(packed)["pooled_output"], np.stack(alone, axis=1))
 
 
 def test_initial_weights_are_smaller_before_residuals():
@@ -120,7 +103,6 @@ def test_wrong_arguments_are_refused(small, refused):
         ({"window": 0}, "window must be at least 1"),
         ({"num_heads": 3}, "hidden_dim=16 and num_heads=3"),
         ({"num_heads": 16}, "head_dim must be even; got 1"),
-        ({"relative_bias": True}, "relative_bias"),
     ):
         refused(message, ModernBertBackbone, 30, **{**sizes, **changed})
     short = ModernBertBackbone(30, **sizes, max_sequence_length=8)

@@ -40,7 +40,6 @@ def test_no_way_to_cut_rows_takes_less_time():
 def test_the_dearer_a_new_shape_the_fewer_shapes(monkeypatch):
     for kind, backend, expected in (
         ("CPU", "tensorflow", ("longest", [1, 2, 3, 4, 5, 6], 64)),
-        ("CPU", "torch", ("longest", [1, 2, 3, 4, 5, 6], 64)),
         ("CPU", "jax", ((8, 10, 12, 14, 16), [1, 2, 3, 4, 6], 128)),
         ("GPU", "jax", ((4, 8, 12, 16), [1, 2, 4, 6], 1024)),
         ("TPU", "jax", ("full", [1, 2, 4, 6], 96)),

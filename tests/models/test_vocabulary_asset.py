@@ -89,10 +89,5 @@ def test_a_tokenizer_without_its_asset_says_so(classifier, tmp_path, refused):
     tokenizer = loaded.preprocessor.tokenizer
     assert tokenizer.vocabulary_size() == 30 and "30 tokens" in repr(tokenizer)
     assert not hasattr(tokenizer, "no_such_name")
-    for ask in (
-        lambda: loaded.answer(["a"]),
-        lambda: tokenizer.cls_token_id,
-        lambda: tokenizer.get_vocabulary(),
-        lambda: tokenizer.save_vocabulary(tmp_path / "vocab.txt"),
-    ):
+    for ask in (lambda: loaded.answer(["a"]), lambda: tokenizer.cls_token_id):
         refused("vocabulary of 30 tokens isn't loaded", ask)

@@ -84,10 +84,10 @@ def make_backbone(run):
     sizes = {"vocabulary_size": tokenizer_of(run["encoder"]).vocabulary_size()}
     sizes |= {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "max_sequence_length": LENGTH}
     if run["encoder"] == "own":
-        from tests.models.test_second_backbone import RopeBackbone
+        from tests.models.test_second_backbone import OwnBackbone
 
         keras.config.set_dtype_policy(run["dtype"])  # its layers take no other
-        return RopeBackbone(**sizes)
+        return OwnBackbone(**sizes)
     sizes |= {"intermediate_dim": 32, "dtype": run["dtype"]}
     if run["encoder"] == "ModernBERT":
         return keras_bert.ModernBertBackbone(**sizes, window=1, global_every=2)

@@ -269,7 +269,7 @@ REFUSED = [
         after="SavedModel",
     ),
     refusal(
-        "RopeBackbone", "other libraries have no class for it", encoder="own", after="Hugging Face"
+        "OwnBackbone", "other libraries have no class for it", encoder="own", after="Hugging Face"
     ),
     refusal(
         "has num_features=2",

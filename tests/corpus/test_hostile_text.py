@@ -12,12 +12,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus import sentences
-from keras_bert.corpus.documents import Settings
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.text_files import TextSpan
 from keras_bert.graph.tokenizer import graph_tokenizer
-from keras_bert.reports import Reports
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
@@ -31,15 +28,15 @@ SENTENCES = [  # what comes before, what is repeated, and what comes after
     ("", "。…" * 50 + "\x1c", ""),  # full stops and ellipses between other spaces
     SPACES,
 ]
-TOKENS = [
-    *(("", unit, "") for unit in ("a", "Σ", "Σ'", "'", "他", "\u00ad", " ")),
+WORDS = [
+    *(("", unit, "") for unit in ("a", "Σ", "Σ'", "'", "他", "\u00ad", " ", "word ")),
+    *(("", unit, "") for unit in ("a\r", "some words \ufffd\n", "\n", "word\n")),
     ("aΣ", "'", ""),  # a sigma before apostrophes
     ("a", "\u0301", ""),  # accents
     ("a", "\u0301\u0323", ""),  # marks in the wrong order
     ("", "ä" * 150 + " ", ""),
+    SPACES,
 ]
-FILES = [("", unit, "") for unit in ("word ", "a", "a\r", "some words \ufffd\n", "\n", "word\n")]
-FILES += [SPACES]
 
 
 def text_of(family, size):
@@ -47,20 +44,8 @@ def text_of(family, size):
     return before + unit * (size // len(unit)) + after
 
 
-def read_file(text, path):
-    """Reads a text file in both formats, in two spans."""
-    path.write_text(text, newline="")
-    size = path.stat().st_size
-    for settings in (Settings(), Settings(text_format="sentences")):
-        for ends in ((0, size // 2), (size // 2, size)):
-            span = TextSpan(str(path), *ends, size)
-            for _, rule, texts in span.passages(settings, Reports()):
-                for text in texts if rule else ():
-                    split_sentences(text, rule)
-
-
 def tokenize(text, path):
-    """Tokenizes a text in Python and with ops, and learns a vocabulary from it."""
+    """Tokenizes a text in Python and with ops, and learns a vocabulary from a file of it."""
     tokenizer = BertTokenizer([*SPECIAL_TOKENS, "a", "##a", "'", "σ", "##σ", "##ς"])
     tokenizer.flat_ids([text])
     tokenizer.tokenize_with_offsets(text)
@@ -71,8 +56,7 @@ def tokenize(text, path):
 
 FUNCTIONS = {
     "sentences": (lambda text, path: split_sentences(text), SENTENCES),
-    "files": (read_file, FILES),
-    "tokens": (tokenize, TOKENS),
+    "words": (tokenize, WORDS),
 }
 
 

@@ -1,13 +1,11 @@
 """Vocabularies learned from small texts."""
 
-import bz2
 import functools
 import importlib
 import json
 import os
 import pydoc_data.topics
 import random
-import re
 
 import pytest
 
@@ -64,8 +62,7 @@ def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_pyt
     vocabulary = learn(prose, 3000)
     assert json.loads(said.splitlines()[-1]) == vocabulary
     assert learn(prose, 3000) == vocabulary  # the trainer's hash tables have seeds of their own
-    assert vocabulary[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    assert len(set(vocabulary)) == 3000 and {"the", "function"} <= set(vocabulary)
+    assert len(set(vocabulary)) == 3000 and {"[MASK]", "the", "function"} <= set(vocabulary)
     tokenizer = BertTokenizer(vocabulary)
     ids, _ = tokenizer.flat_ids(list(pydoc_data.topics.topics.values()))
     assert tokenizer.unk_token_id not in ids
@@ -74,7 +71,8 @@ def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_pyt
 def test_words_are_normalized_as_the_tokenizer_does_and_too_few_are_told(write):
     text = "\ufeffÉcole ÉCOLE e\u0301cole ΟΔΟΣ ΟΔΟΣ 中文\r\n½™ ½™ a\u00adb ab \ufffd"
     path = write(text.encode() + b"\xff ab")
-    with pytest.warns(UserWarning, match=r"the vocabulary has \d+ tokens"):
+    broken = rf"1 invalid byte sequences, dropped \({path}, byte 74\)"
+    with pytest.warns(match=r"the vocabulary has \d+ tokens"), pytest.warns(match=broken):
         vocabulary = learn(path, 60)
     assert {"ecole", "οδος", "½™", "ab", "中", "文"} <= set(vocabulary)
     assert not {"##文", "É", "é", "\ufeff", "\ufffd"} & set(vocabulary)
@@ -98,21 +96,6 @@ def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
     exact = learn(prose, 600)
     monkeypatch.setattr(train_wordpieces, "_MAX_COUNT", 20_000)
     assert len(set(exact) & set(learn(prose, 600))) > 500
-
-
-def test_a_folder_gives_the_words_of_its_texts_and_irregularities(write, tmp_path, capsys):
-    folder = tmp_path / "inputs"
-    folder.mkdir()
-    text = "The low\xe9 is lowest. The lower is low."
-    (folder / "packed.txt.bz2").write_bytes(bz2.compress(text.encode("latin-1")))
-    (folder / "more.txt").write_text("The low, the lower, the lowest.")
-    place = rf"1 invalid byte sequences, dropped \({folder}/packed.txt.bz2, byte 7\)"
-    with pytest.warns(UserWarning, match=place):
-        vocabulary = learn(folder, 25)
-    prose = write("The low is lowest. The lower is low. The low, the lower, the lowest.")
-    assert learn_vocabulary(folder, 25) == vocabulary == learn(prose, 25)
-    out = capsys.readouterr().out
-    assert "19 words, 7 distinct, in 2 files" in out and re.search(f"note: {place}", out)
 
 
 WRONG = [

@@ -11,8 +11,6 @@ def test_counts_round_halves_to_even_as_python_does():
     lengths = np.arange(3, 513, dtype="int32")
     counts = Masking(512).num_predictions(tf.constant(lengths - 2), 0)
     assert counts.numpy().tolist() == [min(80, max(1, round(n * 0.15))) for n in lengths]
-    counts = Masking(64, 9, 0.1).num_predictions(tf.constant([3, 13, 23]), 0)
-    assert counts.numpy().tolist() == [1, 2, 2]  # of 0.5, 1.5, 2.5: at least 1, then to even
     assert [Masking(length).num_slots for length in (128, 512)] == [20, 80]
 
 
@@ -39,18 +37,14 @@ def greedy(words, order, count):
 def test_whole_words_follow_the_greedy_rule(monkeypatch):
     rng = np.random.default_rng(3)
     batch, length = 300, 40
-    candidate = np.zeros((batch, length), bool)
+    candidate = rng.random((batch, length)) < rng.random((batch, 1))
     continues = rng.random((batch, length)) < 0.45
-    for row, end in zip(candidate, rng.integers(6, length, batch), strict=True):
-        row[1:end] = True
-        row[rng.integers(2, end)] = False  # the [SEP] in between
     counts = rng.integers(1, 8, batch).astype("int32")
-    keys = {}
-    order_of = masking._random_order
+    order_of, keys = masking._random_order, []
 
     def remember(eligible, seed):
-        keys["of words"] = order_of(eligible, seed)
-        return keys["of words"]
+        keys.append(order_of(eligible, seed))
+        return keys[-1]
 
     monkeypatch.setattr(masking, "_random_order", remember)
     arguments = map(tf.constant, (candidate, continues, counts))
@@ -62,7 +56,7 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
                 words[-1].append(position)
             else:
                 words.append([position])
-        row_keys = keys["of words"].numpy()[i]
+        row_keys = keys[0][i].numpy()
         order = [w for w in np.argsort(-row_keys) if row_keys[w] >= 0]
         assert set(np.flatnonzero(chosen[i])) == greedy(words, order, counts[i])
 

@@ -60,12 +60,6 @@ def test_one_document_in_a_group_makes_no_wrong_labels():
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
 
 
-def test_documents_of_a_sentence_get_a_random_second_text():
-    rows = pairs.Pairing(64).plan(group_of([[1]] * 9), tf.constant([1, 2]))
-    for lengths in (rows.first_length, rows.second_length, rows.is_random):
-        assert lengths.numpy().tolist() == [1] * 9
-
-
 def google_pairs(documents, room, rng):
     """The published algorithm, as a plain loop: `(length of A, length of B, is random)`.
 

@@ -1,5 +1,3 @@
-import codecs
-
 from keras_bert.corpus import text_files
 from keras_bert.corpus.documents import Settings, line_batches
 from keras_bert.corpus.sentences import split_sentences
@@ -114,13 +112,6 @@ def test_invalid_utf8_is_replaced_and_reported_with_its_place(write, monkeypatch
 
 def test_a_file_that_shrank_since_it_was_planned_is_refused(write, refused):
     refused("a.txt shrank while it was read", read, write("Word."), stop=99)
-
-
-def test_broken_utf16_is_reported(write):
-    data = codecs.BOM_UTF16_LE + "Fine.\nBad ".encode("utf-16-le") + b"\x00\xd8" + b"x\x00\n\x00"
-    documents, reports = read(write(data))
-    assert documents == [["Fine.", "Bad \ufffdx"]] or documents == [["Fine.", "Bad \ufffd"]]
-    assert "a.txt, byte " in reports[text_files.REPLACED]["examples"][0]
 
 
 def test_lines_are_the_same_however_the_text_is_cut_into_blocks():

@@ -11,7 +11,6 @@ import keras_bert
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the a so it is was very good bad fine dull book film day "
 WORDS = (WORDS + "and but not , .").split()
 TEXT = "the book was very good and the day was fine. it is so. but the film was not dull. "
-NOUNS = ("book", "film", "day")
 
 
 @pytest.fixture(autouse=True)
@@ -101,16 +100,3 @@ def corpus(make_corpus, preset):
 def other_corpus(make_corpus):
     """A corpus of a different vocabulary of the same size."""
     return make_corpus(keras_bert.BertTokenizer([*WORDS[:5], *WORDS[:4:-1]]))
-
-
-@pytest.fixture(scope="session")
-def sst2(write_table, tmp_path_factory):
-    """The folder of a task of GLUE whose labels are those of the last word."""
-    folder = tmp_path_factory.mktemp("SST-2")
-    reviews = [(f"the {noun} was {word}", word) for noun in NOUNS for word in ("bad", "good")]
-    rows = [(review, int(word == "good")) for review, word in reviews]
-    write_table(folder / "train.tsv", ("sentence", "label"), *rows * 40)
-    write_table(folder / "dev.tsv", ("sentence", "label"), *rows * 2)
-    texts = enumerate(review for review, _ in reviews)
-    write_table(folder / "test.tsv", ("index", "sentence"), *texts)
-    return folder

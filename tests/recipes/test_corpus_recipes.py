@@ -4,14 +4,13 @@ import keras_bert
 
 
 def test_a_learned_vocabulary_or_that_of_a_preset_prepares_a_corpus(
-    recipe, preset, tmp_path, capsys, refused
+    recipe, preset, tmp_path, capsys
 ):
     text, vocabulary = tmp_path / "text.txt", tmp_path / "new" / "vocab.txt"
     text.write_text("PART\nthe low, the lower, the lowest.\n" * 5)
     learn, module = recipe("learn_vocabulary").main, recipe("prepare_corpus")
     learn([str(text), "--output", str(vocabulary), "--vocabulary_size", "30"])
     assert f"30 tokens in {vocabulary}" in capsys.readouterr().out
-    refused("is a folder", learn, ["a", "--output_file", str(tmp_path)])
     for source, unknown in ((vocabulary, "0.00%"), (preset, "33.33%")):
         output = tmp_path / source.stem
         options = [str(text), "--vocabulary", str(source), "--output", str(output)]

@@ -32,17 +32,6 @@ def test_mnli_has_two_dev_sets_and_three_to_answer(module, arguments, write_tabl
     assert scores == pytest.approx({"accuracy": 1.0, "mismatched_accuracy": 1 / 3, "score": 2 / 3})
 
 
-def test_the_grid_is_that_of_the_paper(module):
-    paper = [[16, 32], [5e-5, 3e-5, 2e-5], [2, 3, 4]]
-    for options, values in (
-        ("--seed 4", [[4], [32], [2e-5], [3]]),
-        ("--grid --seeds 0 1 --epoch_counts 3", [[0, 1], *paper[:2], [3]]),
-        ("--grid --tokens_per_batch 4096", [[0], [32], *paper[1:]]),
-    ):
-        line = f"--init x --task rte --data y --output z {options}"
-        assert [*module.grid_of(module.parse_args(line.split())).values()] == values, options
-
-
 @pytest.fixture
 def pretended(module, write_table, monkeypatch):
     """Arguments of the tasks that were run, `{task: args}`; each leaves the recipe's files."""
@@ -64,19 +53,18 @@ def test_every_task_is_run_and_submitted(
     module, arguments, write_table, pretended, tmp_path, capsys
 ):
     data, output = tmp_path / "glue", tmp_path / "out"
-    folders = {TASKS[task].name: TASKS[task] for task in ("mnli", "mrpc", "stsb", "wnli")}
-    for folder, task in {**folders, "diagnostic": TASKS["ax"]}.items():
-        for name, *_ in task.files.values():
-            write_table(data / folder / name)  # nothing reads it
+    for task in ("mnli", "mrpc", "ax"):
+        for name, *_ in TASKS[task].files.values():
+            write_table(data / TASKS[task].name / name)  # nothing reads it
     module.main(arguments({}, "--task", "all", "--data", str(data), "--seeds", "0", "1"))
-    assert [*pretended] == ["mrpc", "stsb", "mnli", "wnli"]
+    assert [*pretended] == ["mrpc", "mnli"]
     for task, args in pretended.items():
         assert args.seeds == [0, 1] and args.output == str(output / task)
         assert (args.diagnostic is not None) == (task == "mnli")
     assert "| 72.0 ± 0.0 |" in (output / "glue.md").read_text()
     assert (output / "glue.md").read_text() in capsys.readouterr().out
     with zipfile.ZipFile(output / "submission.zip") as file:
-        assert sorted(file.namelist()) == ["mnli.tsv", "mrpc.tsv", "stsb.tsv", "wnli.tsv"]
+        assert sorted(file.namelist()) == ["mnli.tsv", "mrpc.tsv"]
 
 
 def test_a_lucky_seed_and_a_setting_that_diverged_do_not_win(write_table, tmp_path):

@@ -39,10 +39,10 @@ def squad(*words):
     for number, word in enumerate(words * 48):
         start = CONTEXT.find(word)
         answers = [{"text": word, "answer_start": start}] if start >= 0 else []
-        question = {"id": str(number), "question": f"{word} {word}", "answers": answers}
-        questions.append({**question, "is_impossible": not answers})
-    article = {"title": "", "paragraphs": [{"context": CONTEXT, "qas": questions}]}
-    return json.dumps({"version": "x", "data": [article]})
+        question = {"id": str(number), "question": f"{word} {word}", "is_impossible": not answers}
+        questions.append({**question, "answers": answers})
+    paragraphs = [{"context": CONTEXT, "qas": questions}]
+    return json.dumps({"version": "x", "data": [{"title": "", "paragraphs": paragraphs}]})
 
 
 DOCUMENT = """-DOCSTART- -X- O O

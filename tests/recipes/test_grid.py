@@ -82,8 +82,7 @@ def test_cut_between_any_two_writes_it_ends_with_the_best_of_all(
         assert results[0] == best == json.loads((output / "best.json").read_text())
         assert [result["score"] for result in results] == [1.0, 0.5, 0.5, 0.25]
         assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
-        rows = rows_of(output / "results.tsv")
-        assert len(rows) == 8 and [*rows[0].values()] == ["1", "0.5", "1", "0.25", "0.5"]
+        assert len(rows_of(output / "results.tsv")) == 8
         assert {path.name for path in output.glob("runs/*/*")} == {"finished.json"}
 
 

@@ -59,12 +59,16 @@ def test_the_program_for_two_machines_runs(
 
 @pytest.mark.slow
 def test_two_processes_finetune_on_glue_and_the_first_writes(
-    run_together, two_workers, preset, sst2, tmp_path
+    run_together, two_workers, preset, write_table, tmp_path
 ):
-    output = tmp_path / "out"
+    output, data = tmp_path / "out", tmp_path / "SST-2"
+    words = ("bad", "good") * 3
+    for split, count in (("train", 40), ("dev", 2), ("test", 1)):
+        rows = [(f"the book was {word}", int(word == "good")) for word in words * count]
+        write_table(data / f"{split}.tsv", ("sentence", "label"), *rows)
     settings = "--task sst2 --sequence_length 8 --batch_sizes 8 --learning_rates 1e-2 1e-5"
     settings += " --epochs 2 --strategy multiworker --data"
-    paths = [sst2, "--init", preset, "--output", output]
+    paths = [data, "--init", preset, "--output", output]
     command = [RECIPES / "finetune_glue.py", *settings.split(), *paths]
     first, second = run_together(command, *two_workers)
     assert "2 replicas on CPU" in first and "Wrote " in first and "Wrote " not in second

@@ -19,13 +19,11 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     module.main(options)
     assert "TimeBudget(0 of 14 seconds)" in capsys.readouterr().out
     points = curves(tmp_path)
-    last = max(points["validation/evaluation_loss_vs_iterations"])
     rates = [*points["train/epoch_learning_rate"].values()]
     assert rates[-1] == pytest.approx(0.02 * 1e-3)
     assert len(points["validation/epoch_masked_lm_perplexity"]) == len(rates)
     card = (tmp_path / "preset/README.md").read_text()
     module.main(options)  # a finished run keeps its scores
     assert "perplexity" in card and (tmp_path / "preset/README.md").read_text() == card
-    assert f"Pre-trained to step {last:,}." in capsys.readouterr().out
     message = "14 seconds before, longer than the budget of 11"
     refused(message, module.main, [*options, "--hours", "0.003"])

@@ -49,8 +49,6 @@ def test_a_preset_learns_from_a_bucket_and_held_out_text_is_evaluated_at_every_c
     assert list(losses) == [*range(3, steps, 3), steps]
     first, *_, last = found["validation/epoch_masked_lm_perplexity"].values()
     assert last < first and f"Held out: perplexity {last:,.1f}." in printed
-    rates = found["train/epoch_learning_rate"]
-    assert max(rates, key=rates.get) == 0
     with gfile.GFile(f"{bucket}/out/preset/README.md") as card:
         assert "- `perplexity`: " in card.read()
     too_few = [*options, "--steps", "2"]

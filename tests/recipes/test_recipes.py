@@ -5,15 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import keras_bert
 from _runs import write_settings
 from _shared import (
-    add_file_arguments,
-    add_finetuning_arguments,
-    finetuning_arguments,
-    loading_settings,
-    read_dev_and_test,
-    recipe_parser,
     run_recipe,
 )
 from _tables import read_table
@@ -21,38 +14,6 @@ from keras_bert.training import processes
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 PATHS = sorted(RECIPES.glob("[a-z]*.py"))
-
-
-def test_settings_come_from_the_command_line():
-    parser = recipe_parser("A recipe.")
-    add_file_arguments(parser)
-    add_finetuning_arguments(parser)
-    line = "--init b --output o --train t --validation_split 0.25 --bucket_lengths 8 16 --alpha 0.9"
-    args = parser.parse_args([*line.split(), "--warmup_proportion", "0.2", "--from_scratch"])
-    loading = {"load_weights": False, "keep_layers": None, "sequence_length": 128}
-    assert loading_settings(args) == loading
-    assert read_dev_and_test(args, None) == (0.25, None)
-    assert finetuning_arguments(args, class_weight="balanced") == {
-        "batching": keras_bert.Batching(32, bucket_lengths=[8, 16]),
-        "settings": keras_bert.FineTuning(
-            learning_rate=5e-5, warmup=0.2, alpha=0.9, class_weight="balanced"
-        ),
-        "teacher": None,
-    }
-
-
-def test_arguments_that_contradict_are_refused(recipe, capsys):
-    init, files = "--init b --output o", "--train t --dev d"
-    for name, arguments, message in (
-        ("ablations", "--output o --table 7 --tags tags", "table 7 needs --init and --tags"),
-        ("finetune_glue", f"{init} --task all --source tfds", "reads folders of TSV files"),
-        ("finetune_reranker", f"{init} {files} --negative_column a", "--negative_column needs"),
-        ("pretrain_tpu", f"{init} --corpus c --num_layers 2", "--num_layers is for new models"),
-        ("prepare_corpus", "a --vocabulary b --output c --sede 1", "unknown arguments: --sede 1"),
-    ):
-        with pytest.raises(SystemExit):
-            recipe(name).parse_args(arguments.split())
-        assert message in capsys.readouterr().err
 
 
 SHOW_HELP = """
@@ -89,11 +50,10 @@ def test_errors_of_users_are_short_and_others_keep_their_traceback(tmp_path):
 
 
 def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, monkeypatch, refused):
-    settings = {"seed": 1, "rates": [0.1, 0.2], "init": None}
-    write_settings(tmp_path, settings)
-    message = "more=1 .there None.*a folder of its own"
-    refused(message, write_settings, tmp_path, {**settings, "more": 1})
-    write_settings(tmp_path, settings)  # those of the run, which stood
+    for _ in range(2):
+        write_settings(tmp_path, {"seed": 1, "rates": (0.1, 0.2), "init": None})
+    message = r"seed=2 .there 1., rates=None .there \[0.1, 0.2\]..*a folder of its own"
+    refused(message, write_settings, tmp_path, {"seed": 2})
     write_settings(tmp_path, {"seed": 2}, resume=False)
     assert json.loads((tmp_path / "settings.json").read_text()) == {"seed": 2}
     monkeypatch.setattr(processes, "numbers_of_all", lambda number, strategy: [number, 1])

@@ -73,9 +73,7 @@ def test_a_folder_of_minimal_pairs_has_a_paradigm_in_each_file(tmp_path, refused
 
 
 @pytest.mark.slow
-def test_it_writes_what_it_says(
-    rows_of, arguments, module, preset, corpus, other_corpus, tmp_path, refused
-):
+def test_it_writes_what_it_says(rows_of, arguments, module, preset, corpus, tmp_path):
     texts = [GOOD[0], BAD[0].replace(" ", "\u2028"), "bad"]
     (tmp_path / "texts.txt").write_text("\ufeff" + "\n\n".join(texts))
     (tmp_path / "pairs.txt").write_text("\n".join([BAD[0], GOOD[0], "bad", "bad"]))
@@ -90,5 +88,3 @@ def test_it_writes_what_it_says(
     scores = json.loads((tmp_path / "out/scores.json").read_text())
     assert scores["minimal_pairs"] == scores["paradigms"]["pairs"] in (0.25, 0.75)  # one is a tie
     assert scores["perplexity"] == math.exp(scores["masked_lm_loss"])
-    other = arguments({"heldout_corpus": str(other_corpus)})
-    refused("a different vocabulary", module.main, other)

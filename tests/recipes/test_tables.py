@@ -15,13 +15,11 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", [*FILES, "a.csv.gz", "a.parquet"])
+@pytest.mark.parametrize("name", [*FILES, "a.parquet"])
 def test_files_are_read_as_one_table(write, tmp_path, name):
     path = tmp_path / name
     if name in FILES:
         write(FILES[name], name)
-    elif name == "a.csv.gz":
-        pd.DataFrame(ROWS).to_csv(path, index=False)
     else:
         pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
         pd.DataFrame(ROWS).to_parquet(path)

@@ -12,7 +12,8 @@ LONG = " ".join(np.random.default_rng(6).choice([*"abcdefghi"], 160))  # of many
 TEXTS = ["", " ", "a", "中国 (b)", "e\u0301 «ä» 😀 c'd,", LONG]
 OTHERS = TEXTS[::-1]
 FEATURES = {"text": TEXTS, "features": np.arange(12.0).reshape(6, 2).tolist()}
-CHOICES = [[f"c {text}", "c d" * (i % 2), "b"] for i, text in enumerate(OTHERS)]  # with gaps
+# With gaps, and with contexts and choices that are both too long.
+CHOICES = [[f"c {text}", "c d" * (i % 2), LONG[: 8 + 20 * i]] for i, text in enumerate(OTHERS)]
 COLUMNS = {  # inputs of `serving_default` by the name of a task; of the others, texts
     "features": FEATURES,
     "windows": FEATURES,

@@ -58,6 +58,7 @@ def test_a_reranker_goes_and_comes_back(folder, tmp_path, same):
         model = BertReranker.from_preset(folder, activation=activation)
         model.save_to_hugging_face(tmp_path / activation)
         config = json.loads((tmp_path / activation / "config.json").read_text())
+        assert config["sentence_transformers"]["activation_fn"] == name
         assert config["sbert_ce_default_activation_function"] == name  # of older versions
         back = BertTask.from_preset(tmp_path / activation)
         assert type(back) is BertReranker and back.preprocessor.activation == activation

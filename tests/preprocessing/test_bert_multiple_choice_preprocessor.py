@@ -66,7 +66,6 @@ def test_examples_that_are_no_questions_are_named(preprocessor, refused):
         ([GOOD, "a"], "number 1 is 'a'"),
         (tf.data.Dataset.from_tensors("a"), "number 0 is"),
         (np.array("a"), "number 0 is"),
-        ([{"context": "a"}], "number 0 is"),
         ([GOOD, {**GOOD, "context": 3}], "number 1 is"),
         ([{**GOOD, "choices": "bc"}], "a dict of a string and of two or more strings"),
         ([GOOD, {**GOOD, "choices": ["b", ""]}], "number 1 is .*'b', ''"),

@@ -37,7 +37,6 @@ def test_values_that_are_not_finite_numbers_are_named(refused):
         ([[1, 2], [np.inf, 3]], "got inf at .1, 0"),
         ([["1", "x"]], "age must be numbers, a row for each text.*'x'"),
         ([[1, 2], [3]], "age must be numbers, a row"),
-        (["x", b"a\xff"], "age must be numbers, a row"),
         ([None], "age must be finite numbers; got nan at .0"),
     ):
         refused(message, extra_input_array, "age", values)

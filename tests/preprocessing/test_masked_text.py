@@ -25,8 +25,7 @@ def test_masked_tokens_stand_where_the_words_were(preprocessor):
 def test_a_long_text_is_cut_after_its_masked_tokens(preprocessor, refused):
     inputs, _ = masked_inputs(["[MASK] " + "rain " * 20], preprocessor)
     assert inputs["token_ids"].tolist() == [[2, 4, 5, 5, 5, 5, 5, 3]]
-    for rains in (6, 20):
-        texts = ["rain " * rains + "[MASK]"]
-        refused(r"\[MASK\] beyond the 6 tokens read", masked_inputs, texts, preprocessor)
+    texts = ["rain " * 6 + "[MASK]"]
+    refused(r"\[MASK\] beyond the 6 tokens read", masked_inputs, texts, preprocessor)
     texts = ["[MASK] in spain", "rain in spain"]
     refused(r"no \[MASK\] in 'rain in spain'", masked_inputs, texts, preprocessor)

@@ -76,7 +76,6 @@ def test_other_files_are_refused_with_the_line(write, refused):
         ("w\t\r\t", "line 1: 1 columns"),
     ):
         refused(f"rows.tsv.*{message}", read_conll, write(text))
-    refused("missing.txt can't be read", read_conll, "missing.txt")
     sentences = read_conll(write("a O\nb B-A\n"))
     message = "line 2: the tag 'B-A' is none of the 2 classes: O, B-B"
     refused(message, sentences.class_numbers, ["O", "B-B"])

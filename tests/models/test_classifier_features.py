@@ -14,17 +14,9 @@ FEATURES = np.random.default_rng(1).normal([3e6, 0.1, 7], [7, 1e-4, 0], (8, 3))
 
 
 @pytest.fixture
-def model(make_backbone, eager):
-    return eager(BertClassifier(make_backbone(), 2, num_features=3))
-
-
-@pytest.fixture(scope="module")
-def reader(make_backbone, letters, varied, eager):
-    keras.utils.set_random_seed(1)
+def model(make_backbone, letters, varied, eager):
     reader = BertClassifierPreprocessor(letters, sequence_length=12)
-    model = BertClassifier(make_backbone(), 2, reader, num_features=3)
-    model.adapt_features(FEATURES)
-    return eager(varied(model))
+    return eager(varied(BertClassifier(make_backbone(), 2, reader, num_features=3)))
 
 
 def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs):
@@ -38,17 +30,18 @@ def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs):
     assert (keras.ops.convert_to_numpy(model.feature_normalization(numbers)) == normal).all()
 
 
-def test_features_count_with_texts_and_with_pairs(assert_close, reader, difference):
+def test_features_count_with_texts_and_with_pairs(assert_close, model, difference):
+    model.adapt_features(FEATURES)
     x = {"text": TEXTS, "features": FEATURES}
-    expected = reader.predict(x)
+    expected = model.predict(x)
     table = pandas.DataFrame({"text": TEXTS, "features": [*FEATURES]})
-    assert_close(reader.predict(table), expected)
+    assert_close(model.predict(table), expected)
     for other in ({"features": FEATURES[::-1]}, {"text": (TEXTS, TEXTS[::-1])}):
-        assert difference(expected, reader.predict({**x, **other})) > 1e-3
+        assert difference(expected, model.predict({**x, **other})) > 1e-3
 
 
 def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
-    x = {**inputs, "features": FEATURES.astype("float32")}
+    x = {**inputs, "features": FEATURES}
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(4)
     batches = model.batches(x, LABELS)
     for given in (data, batches, iter(batches)):
@@ -59,8 +52,8 @@ def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf, refused):
     assert int(model.optimizer.iterations) == 2
 
 
-def test_what_has_no_features_is_refused(model, reader, tmp_path, refused):
+def test_what_has_no_features_is_refused(model, tmp_path, refused):
     refused("num_features=3.*save_to_preset", model.save_to_hugging_face, tmp_path / "theirs")
     with_features, without = {"text": "a", "features": [1, 2, 3]}, {"text": "b"}
     for rows in ([with_features, without], [without, with_features]):
-        refused("Example 1 .*unlike the first", reader.predict, iter(rows))
+        refused("Example 1 .*unlike the first", model.predict, iter(rows))

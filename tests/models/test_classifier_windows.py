@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertClassifier, BertClassifierPreprocessor
+from tests.models.test_every_task import of_one_class
 
 TEXTS = [
     "a b c",
@@ -38,10 +39,6 @@ def windows_of(model, stride):
     return model.predict_on_batch(inputs), rows.counts
 
 
-def losses_of(logits, labels):
-    return np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(logits)), labels]
-
-
 def test_logits_are_those_of_the_windows_pooled(assert_close, model, difference):
     for stride in (1, 10):
         logits, counts = windows_of(model, stride)
@@ -54,10 +51,10 @@ def test_logits_are_those_of_the_windows_pooled(assert_close, model, difference)
 def test_evaluate_scores_whole_texts(model, tf):
     windows_of(model, 4)
     logits = model.predict(X).astype("float64")
-    losses = losses_of(logits, LABELS)
+    losses, right = of_one_class(logits, LABELS)
     found = model.evaluate(X, LABELS.astype(str), return_dict=True)
     assert found["loss"] == pytest.approx(losses.mean(), rel=1e-4)
-    assert found["accuracy"] == pytest.approx((logits.argmax(axis=1) == LABELS).mean())
+    assert found["accuracy"] == pytest.approx(right.mean())
     data = tf.data.Dataset.from_tensor_slices((X, LABELS, np.arange(6.0)))
     loss, _ = model.evaluate(data)
     assert loss == pytest.approx((losses * np.arange(6)).mean(), rel=1e-4)
@@ -82,8 +79,8 @@ def test_a_text_counts_once_however_many_windows_it_has(model, weights):
     logits, counts = windows_of(model, 4)
     rows, shares = np.repeat(LABELS, counts), np.repeat(1 / counts, counts)
     shares_of_rows = shares * np.repeat(weights or np.ones(6), counts)
-    expected = (losses_of(logits, rows) * shares_of_rows).sum() / 6
-    is_right = logits.argmax(axis=1) == rows
+    losses, is_right = of_one_class(logits, rows)
+    expected = (losses * shares_of_rows).sum() / 6
     for loss, parts in ((None, 1), (MeanOfRows(), 1), (MeanOfRows(), 2)):
         weighted = keras.metrics.SparseCategoricalAccuracy(name="weighted")
         metrics = {"metrics": ["accuracy"], "weighted_metrics": [weighted]}

@@ -60,6 +60,5 @@ def test_what_cannot_be_mined_is_refused(model, refused):
         ("queries, positives.*got single texts", QUERIES, None, {}),
         ("corpus of 40 texts, must be at most 38; got 39", PAIRS, OTHERS, {"range_min": 39}),
         ("20 of 20 queries .*20 none.*relative_margin", PAIRS, None, {"relative_margin": 9.0}),
-        ("1 of 1 queries have fewer", (["a"], ["b"]), None, {}),
     ):
         refused(message, model.mine_hard_negatives, pairs, corpus, **settings)

@@ -54,6 +54,7 @@ def test_tags_against_their_scheme(write, refused):
         refused(f"{message}.*repair=True", tags_of, write, tags.split())
         sentences = tags_of(write, tags.split(), repair=True)
         assert (sentences.tags, sentences.num_repaired) == ([repaired.split()], 1)
+        assert "repaired tags: 1" in repr(sentences)
 
 
 def test_other_columns_are_chosen_by_number(write, refused):

@@ -46,6 +46,7 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
     )
     examples = read_squad(write(*questions))
     assert [*map(training_answer, examples)] == [*spans]
+    assert "9 questions, 3 impossible" in repr(examples)
     reports = examples.reports.as_dict()
     counts = {kind: entry["count"] for kind, entry in reports.items()}
     assert counts == {MISPLACED: 5, UNANSWERED: 1, CONTRADICTORY: 1}

@@ -127,8 +127,8 @@ def test_a_dtype_that_quantizes_every_layer_is_refused(make_backbone, int8_map, 
     load, dtype = BertClassifier.from_preset, "int8_from_float32"
     refused(r"every layer.*quantize\('int8'\).*DTypePolicyMap", make_backbone, dtype=dtype)
     refused("every layer", BertClassifier, make_backbone(), 2, dtype=dtype)
-    refused("load.*then.*quantize", load, tmp_path / "preset", num_classes=2, dtype=dtype)
-    refused("load.*then.*quantize", load, tmp_path / "preset", num_classes=2, dtype=int8_map)
+    for quantized in (dtype, int8_map):
+        refused("load.*then.*quantize", load, tmp_path / "preset", num_classes=2, dtype=quantized)
 
 
 def test_from_preset_takes_a_dtype_which_is_saved_and_may_be_dropped(

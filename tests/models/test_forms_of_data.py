@@ -1,8 +1,6 @@
 """Each verb takes each form of each task's data, or refuses it, as docs/forms.md says."""
 
 import re
-from itertools import chain
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -10,9 +8,6 @@ import pytest
 
 from keras_bert import Batching
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.translators import _LABELS, _TEXTS
-from keras_bert.presets.formats.architectures import ARCHITECTURES
-from keras_bert.presets.hub import WEIGHTS
 from tests.models.conftest import TASKS, rows_of
 from tests.pairs.examples import BatchList
 
@@ -74,13 +69,6 @@ def test_a_verb_takes_a_form_or_says_what_to_give(case, make_task):
                     refusing.add((form, verb))
     needs_texts = {(form, "scores") for form in forms if form.startswith("Input")}
     assert refusing == (needs_texts if case in SCORED_BY_TEXTS else set())
-
-
-def test_the_page_has_all_names_and_files():
-    page = (Path(__file__).resolve().parents[2] / "docs" / "forms.md").read_text()
-    names = [*chain(*_TEXTS), *_LABELS, *ARCHITECTURES]
-    names += [name for name in WEIGHTS if "index" not in name]
-    assert [name for name in names if f"`{name}`" not in page] == []
 
 
 @pytest.fixture(scope="module")

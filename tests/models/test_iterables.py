@@ -54,10 +54,6 @@ def columns_by_name(rows):
     return dict(zip(("text", "label"), columns_of(rows), strict=True))
 
 
-def forms_of_python():
-    return [Unsized(ROWS)]
-
-
 def forms_of_grain():
     source = pytest.importorskip("grain", reason="grain is not installed").MapDataset
     source = source.source(NUMBERED)
@@ -72,11 +68,8 @@ def forms_of_torch():
             return iter(NUMBERED)
 
     loader = loading.DataLoader
-    nameless = functools.partial(list)
-    collated = [
-        loader(ROWS, batch_size=4, collate_fn=collate)
-        for collate in (nameless, columns_of, columns_by_name)
-    ]
+    collates = (functools.partial(list), columns_of, columns_by_name)
+    collated = [loader(ROWS, batch_size=4, collate_fn=collate) for collate in collates]
     return [*collated, loader(Stream(), batch_size=4), loader(ROWS, batch_size=None)]
 
 
@@ -105,7 +98,7 @@ def train(make):
     return train
 
 
-@pytest.mark.parametrize("forms", [forms_of_python, forms_of_grain, forms_of_torch])
+@pytest.mark.parametrize("forms", [lambda: [Unsized(ROWS)], forms_of_grain, forms_of_torch])
 def test_an_iterable_is_read_like_lists(forms, make, assert_close):
     model, options = make(), {"batching": SETTINGS["batching"]}
     expected = [*model.batches(TEXTS, LABELS, **options)]

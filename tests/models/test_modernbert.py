@@ -81,10 +81,6 @@ CONFIGS = [
     ({"layer_types": ["sliding_attention", "full_attention"]}, "layer_types"),
     ({"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "rope_type.*yarn"),
     ({"rope_scaling": {"factor": 2.0}}, "rope_scaling"),
-    *(
-        ({name: 10**9}, f"{name}|a model of at least")
-        for name in ("vocab_size", "intermediate_size")
-    ),
 ]
 
 

@@ -69,9 +69,6 @@ def test_a_task_inside_another_model_keeps_its_vocabulary(classifier, inputs, tm
     loaded = keras.saving.load_model(tmp_path / "outer.keras")
     [task] = [layer for layer in loaded.layers if isinstance(layer, BertClassifier)]
     assert_same(task, classifier)
-    task.preprocessor = None
-    task.save(tmp_path / "task.keras")
-    assert keras.saving.load_model(tmp_path / "task.keras").preprocessor is None
 
 
 def test_a_file_with_another_vocabulary_does_not_load(classifier, tmp_path, refused):

@@ -205,9 +205,8 @@ def test_labels_of_several_may_have_weights(classifier, refused, assert_close):
     model.compile("sgd", loss)  # as a graph, which doesn't know the shape of the labels
     logits = model.predict(TEXTS, verbose=0)
     matrix = np.array([[1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 0]])
-    expected = matrix * [1, 3, 3] * np.logaddexp(0, -logits) + (1 - matrix) * np.logaddexp(
-        0, logits
-    )
+    missed, claimed = np.logaddexp(0, -logits), np.logaddexp(0, logits)
+    expected = np.where(matrix, [1, 3, 3] * missed, claimed)
     assert_close(model.evaluate(TEXTS, labels, verbose=0), expected.mean())
     one = classifier()
     one.compile("sgd", losses.WeightedBinaryCrossentropy([1, 2]))

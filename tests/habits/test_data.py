@@ -32,11 +32,9 @@ def batches_of_arrays():
 FORMS = {
     "bytes of NumPy": np.array([TEXTS, NAMED], dtype="S"),
     "strings of NumPy": np.array([TEXTS, NAMED], dtype=np.dtypes.StringDType()),
-    "columns of NumPy": (np.array(TEXTS)[:, None], np.array(LABELS)[:, None]),
     "booleans": (np.array(TEXTS), np.array(LABELS) == 1),
     "a table": (TABLE,),
     "tables of one column": (TABLE[["text"]], TABLE[["label"]]),
-    "a dict of columns": ({"text": TEXTS, "label": LABELS},),
     "categories": (CATEGORIES["text"], CATEGORIES["label"]),
     "nullable integers": (TABLE["text"], pd.Series(LABELS, dtype="Int64")),
     "columns of a data set": (ROWS["text"], ROWS["label"]),

@@ -1,18 +1,10 @@
-"""Threads and processes as users write them."""
+"""Threads as users write them."""
 
 import concurrent.futures
-import multiprocessing
 
 import pytest
 
-from keras_bert import BertClassifier
 from tests.habits.conftest import LABELS, PLAIN, TEXTS
-
-
-@pytest.fixture(scope="module")
-def answers(compiled):
-    """The answers of one thread."""
-    return compiled.answer(TEXTS)
 
 
 def in_threads(function, arguments):
@@ -34,12 +26,8 @@ def test_every_verb_in_a_thread_pool(compiled, assert_close):
         assert found[1:] == wanted[1:]
 
 
-def test_a_new_model_answers_first_in_threads(model, answers):
-    assert in_threads(lambda _: model.answer(TEXTS), range(4)) == [answers] * 4
-
-
-def load_and_answer(folder):
-    return BertClassifier.from_preset(folder).answer(TEXTS)
+def test_a_new_model_answers_first_in_threads(model, compiled):
+    assert in_threads(lambda _: model.answer(TEXTS), range(4)) == [compiled.answer(TEXTS)] * 4
 
 
 @pytest.mark.slow
@@ -47,10 +35,3 @@ def test_answers_after_training_in_a_thread(sgd_model, plain):
     in_threads(lambda _: sgd_model.fit(TEXTS, LABELS, **PLAIN), range(1))
     expected = plain()[1].answer(TEXTS)
     assert [a["label"] for a in sgd_model.answer(TEXTS)] == [a["label"] for a in expected]
-
-
-@pytest.mark.slow
-def test_a_process_pool_executor(preset, answers):
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        assert list(pool.map(load_and_answer, [preset])) == [answers]

@@ -83,17 +83,6 @@ def refusal_tasks(backend, factors, covering):
                 yield {"run": run, "match": refusal.message}
 
 
-def tasks_of(backend, factors, seed):
-    """All runs of a backend, and the pairs that neither a run nor a refusal can meet."""
-    covering = Covering(factors, forbidden(backend), seed)
-    runs = [{"run": run} for run in covering]
-    return [*runs, *refusal_tasks(backend, factors, covering)], covering.impossible
-
-
-def key_of(backend, task):
-    return json.dumps([backend, task["run"], task.get("match")], sort_keys=True)
-
-
 def report(backend, number, results, impossible):
     """Prints what came of the runs; returns the number of failures."""
     failures = [result for result in results if result["status"] == "failed"]
@@ -130,15 +119,16 @@ def main():
         results = {
             entry["key"]: entry for entry in map(json.loads, lines) if entry["status"] == "ok"
         }
-        tasks, impossible = tasks_of(backend, factors, arguments.seed)
-        if levels:  # of which some pairs have none that goes with them
-            impossible = set()
+        covering = Covering(factors, forbidden(backend), arguments.seed)
+        tasks = [*({"run": run} for run in covering), *refusal_tasks(backend, factors, covering)]
+        # Some of a few levels go with no others.
+        impossible = set() if levels else covering.impossible
         os.environ.update(ENVIRONMENT, KERAS_BACKEND=backend)
         worker = Worker(arguments.eagerly)
         done = []
         try:
             for task in tasks[: arguments.first]:
-                key = key_of(backend, task)
+                key = json.dumps(task, sort_keys=True)
                 if key not in results:
                     results[key] = {"key": key, **task, **worker.outcome(task)}
                     with open(path, "a") as file:

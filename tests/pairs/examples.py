@@ -183,20 +183,14 @@ def rows_of(x):
     return x
 
 
-def is_table(column):
-    """Whether a column has lists of numbers, of equal lengths."""
-    first = column[0]
-    lengths = {len(v) for v in column} if isinstance(first, list) else ()
-    return len(lengths) == 1 and isinstance((first or [""])[0], (int, float))
-
-
 def as_array(column):
-    """Examples in a NumPy array; of objects where an array of numbers or texts can't hold them."""
-    if isinstance(column, np.ndarray) or is_table(column) or np.isscalar(column[0]):
+    """Examples in a NumPy array; of objects if they are lists of several lengths."""
+    try:
         return np.asarray(column)
-    array = np.empty(len(column), object)
-    array[:] = column
-    return array
+    except ValueError:
+        array = np.empty(len(column), object)
+        array[:] = column
+        return array
 
 
 def as_tensor(column):

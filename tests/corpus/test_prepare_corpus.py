@@ -178,7 +178,7 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, prepare, refuse
 
 
 WRONG = [
-    ({"text_format": "lines"}, "text_format must be one of 'prose', 'sentences'"),
+    ({"document_separator": "("}, "not a regular expression"),
     ({"document_separator": ["^x"]}, "not a regular expression"),
     ({"seed": {1}}, "seed must be an integer"),
     ({"tokenizer": "bert"}, "the tokens of a BertTokenizer .* got 'bert'"),
@@ -244,16 +244,3 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
         said = run_python("-W", "ignore", "-c", program, path, tmp_path / f"{megabytes}")
         peaks.append(int(said.split()[-1]) / 1000)
     assert peaks[1] < peaks[0] + 20, f"{peaks} MB"
-
-
-@pytest.mark.shared
-def test_novels_become_their_sentences(shared_data, tmp_path, prepare):
-    tokenizer = keras_bert.BertTokenizer(str(shared_data / "vocab" / "bert-base-uncased.txt"))
-    novels = shared_data / "text" / "novels"
-    paths = [novels / "Dickens_Oliver_1839.txt", novels / "Cbronte_Shirley_1849.txt"]
-    corpus = prepare(paths, tmp_path / "out", tokenizer)
-    assert corpus.num_documents == 2 and corpus.num_records > 10
-    assert 17_000 < corpus.num_sentences < 19_000 and 500_000 < corpus.num_tokens < 520_000
-    texts = {text for _, sentences in records(corpus) for text in tokenizer.detokenize(sentences)}
-    assert "still there was no reply : so she spoke ." in texts and "mr ." not in texts
-    assert corpus.description["reports"] == {}

@@ -26,12 +26,12 @@ def folder(tmp_path):
 
 def test_records_are_those_of_tensorflow(tmp_path):
     assert token_dtype(65536) == "uint16" and token_dtype(65537) == "uint32"
-    sizes = (0, 127, 128, 40_001)
-    for dtype, num_tokens in itertools.product(("uint16", "uint32"), sizes):
+    for dtype, num_tokens in itertools.product(("uint16", "uint32"), (0, 127, 128, 40_001)):
+        tokens = np.linspace(0, np.iinfo(dtype).max, num_tokens).astype(
+            np.dtype(dtype).newbyteorder("<")
+        )
         expected = tf.train.Example()
         feature = expected.features.feature
-        most = np.iinfo(dtype).max
-        tokens = np.linspace(0, most, num_tokens).astype(np.dtype(dtype).newbyteorder("<"))
         feature["token_ids"].bytes_list.value.append(tokens.tobytes())
         feature["sentence_lengths"].bytes_list.value.append(np.array([num_tokens], "<u4").tobytes())
         feature["document_id"].int64_list.value.append(2**40 + 200)

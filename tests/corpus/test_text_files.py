@@ -1,3 +1,5 @@
+import itertools
+
 from keras_bert.corpus import text_files
 from keras_bert.corpus.documents import Settings, line_batches
 from keras_bert.corpus.sentences import split_sentences
@@ -112,6 +114,18 @@ def test_invalid_utf8_is_replaced_and_reported_with_its_place(write, monkeypatch
 
 def test_a_file_that_shrank_since_it_was_planned_is_refused(write, refused):
     refused("a.txt shrank while it was read", read, write("Word."), stop=99)
+
+
+def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(write):
+    # `tests/fuzz` cuts files of several documents.
+    lines = [f"Größe {number}.\n" * (number % 4) for number in range(20)]
+    for newline in NEWLINES:
+        path = write("\n".join(lines).replace("\n", newline))
+        [whole], _ = read(path)
+        for step in (1, 7, 60):
+            ends = [*range(0, path.stat().st_size, step), None]
+            parts = [read(path, *span)[0] for span in itertools.pairwise(ends)]
+            assert sum(sum(parts, []), []) == whole
 
 
 def test_lines_are_the_same_however_the_text_is_cut_into_blocks():

@@ -31,23 +31,10 @@ def watch(folder, last):
     sys.addaudithook(hook)
 
 
-def ends(recipe, arguments):
-    from _shared import run_recipe
-
-    sys.argv = [recipe, *arguments]
-    try:
-        run_recipe(import_module(recipe).main)
-        return 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        return 1
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-
-
 def run(line):
     import tensorflow as tf
+
+    from _shared import run_recipe
 
     os.setpgrp()
     said = os.open(line["said"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -58,16 +45,16 @@ def run(line):
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     # Slices of 32 KiB: a small text has many shards.
     sys.modules["keras_bert.corpus.corpus_plan"].MIN_SLICE_BYTES = 2**15
-    return ends(line["recipe"], line["arguments"])
+    sys.argv = [line["recipe"], *line["arguments"]]
+    run_recipe(import_module(line["recipe"]).main)
 
 
 def answered(line):
     writes.value = 0
-    process = os.fork()
-    if not process:
-        os._exit(run(line))
-    _, status = os.waitpid(process, 0)
-    return {"status": os.waitstatus_to_exitcode(status), "writes": writes.value}
+    process = multiprocessing.get_context("fork").Process(target=run, args=[line])
+    process.start()
+    process.join()
+    return {"status": process.exitcode, "writes": writes.value}
 
 
 if __name__ == "__main__":

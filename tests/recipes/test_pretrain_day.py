@@ -8,7 +8,7 @@ import _time_budget
 
 @pytest.mark.slow
 def test_a_run_ends_on_its_hours_with_the_last_rate(
-    module, corpus, curves, tmp_path, monkeypatch, capsys, refused
+    module, corpus, curves, tmp_path, monkeypatch, capsys
 ):
     ticks = functools.partial(next, itertools.count(step=0.25))  # each time it is read
     budget = functools.partial(_time_budget.TimeBudget, clock=ticks)
@@ -25,5 +25,3 @@ def test_a_run_ends_on_its_hours_with_the_last_rate(
     card = (tmp_path / "preset/README.md").read_text()
     module.main(options)  # a finished run keeps its scores
     assert "perplexity" in card and (tmp_path / "preset/README.md").read_text() == card
-    message = "14 seconds before, longer than the budget of 11"
-    refused(message, module.main, [*options, "--hours", "0.003"])

@@ -57,19 +57,16 @@ def test_scores_are_those_of_one_token_at_a_time(assert_close, model, refused):
     refused(message, score_texts, model, ["b " * 10, "b " * 11])
 
 
-def test_a_folder_of_minimal_pairs_has_a_paradigm_in_each_file(tmp_path, refused):
-    names = ("sentence_good", "sentence_bad")
-    for name, lines in {
-        "b.jsonl": [json.dumps(dict(zip(names, pair, strict=True))) for pair in PAIRS],
-        "a.txt": [*sum(zip(BAD, GOOD, strict=True), ())],
-        "c.tsv": map("\t".join, [names, *PAIRS]),
-        "README.md": ["not pairs"],
-    }.items():
-        (tmp_path / name).write_text("\n".join(lines))
+def test_a_folder_of_minimal_pairs_has_a_paradigm_in_each_file(write, tmp_path, refused):
+    header = ("sentence_good", "sentence_bad")
+    rows = [dict(zip(header, pair, strict=True)) for pair in PAIRS]
+    write("\n".join(map(json.dumps, rows)), "b.jsonl")
+    write("\n".join(map("\t".join, [header, *PAIRS])), "c.tsv")
+    write("\n".join(f"{bad}\n{good}" for good, bad in PAIRS), "a.txt")
+    write("not pairs", "README.md")
     assert read_minimal_pairs(tmp_path) == {name: (GOOD, BAD) for name in "abc"}
     assert read_minimal_pairs(tmp_path / "b.jsonl", limit=1) == {"b": (GOOD[:1], BAD[:1])}
-    (tmp_path / "odd.txt").write_text("a\nb\nc\n")
-    refused("odd.txt has 3 sentences", read_minimal_pairs, tmp_path)
+    refused("odd.txt has 3 sentences", read_minimal_pairs, write("a\nb\nc\n", "odd.txt"))
 
 
 @pytest.mark.slow

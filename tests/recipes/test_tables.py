@@ -52,10 +52,3 @@ def test_labels_and_numbers_are_checked(write, refused):
     assert _tables.filled(lists, "{n}")[1:] == ["3", ""]
     for text in ("", "a,b\n", "a,b\n1,2\n1,2,3\n"):
         refused(r"a\.csv", _tables.read_table, write(text, "a.csv"))
-
-
-def test_tables_are_read_as_they_were_written(tmp_path):
-    for name in ("a.csv", "a.tsv"):
-        _tables.write_table(tmp_path / name, [("x", "y"), ('"so", he', 1.5)])
-        again = _tables.read_table(tmp_path / name)
-        assert again.to_dict("records") == [{"x": '"so", he', "y": "1.5"}]

@@ -6,6 +6,7 @@ Those of tasks, preprocessors and formats are in `models/test_every_task.py` and
 
 import functools
 import shutil
+import types
 
 import keras
 import numpy as np
@@ -97,33 +98,93 @@ def test_tokenizers(kind, letters):
     testing.run_tokenizer(tokenizer, [*vocabularies.LANGUAGES, *vocabularies.ODD])
 
 
-class Sums(keras.layers.Layer):
-    """Adds the rows of a batch to each other."""
-
-    def call(self, x):
-        return x + keras.ops.sum(x, axis=0, keepdims=True)
+def sums(self, x):
+    return x + keras.ops.sum(x, axis=0, keepdims=True)
 
 
-class Forgets(keras_bert.BertPreprocessor):
-    """Has a config of another length."""
-
-    def get_config(self):
-        return {**super().get_config(), "sequence_length": 9}
+def leaks(self, x, padding_mask=None):
+    return x + keras.ops.sum(x, axis=1, keepdims=True)
 
 
-class Leaks(keras.layers.Layer):
-    """Adds all tokens to each, also what is padding."""
-
-    def call(self, x, padding_mask=None):
-        return x + keras.ops.sum(x, axis=1, keepdims=True)
+def forgets(self, size=3):
+    keras.layers.Layer.__init__(self)
 
 
-class Counts(keras_bert.BertTokenizer):
-    """Leaves out the first text of several."""
+def lies(self, x):
+    return keras.KerasTensor((*x.shape[:-1], 1), x.dtype)
 
-    def tokenize(self, text):
-        tokens = super().tokenize(text)
-        return [[], [], *tokens[2:]] if len(text) > 2 else tokens
+
+@pytest.mark.parametrize(
+    "lacks, named, methods",
+    [
+        ("each row", {}, {"call": sums}),
+        ("what is padding", MASK, {"call": leaks}),
+        ("all arguments", {}, {"__init__": forgets, "get_config": lambda self: {}}),
+        ("without values", {}, {"compute_output_spec": lies}),
+    ],
+)
+def test_a_broken_layer_is_told_which_property_it_lacks(lacks, named, methods):
+    methods = {"call": lambda self, x: x, **methods}
+    with pytest.raises(AssertionError) as caught:
+        testing.run_layer(type("Broken", (keras.layers.Layer,), methods), X, **named)
+    assert lacks in caught.value.__notes__[-1]
+
+
+TEXTS = ["a b c", "d", ""]
+TASK, TOKENIZER = keras_bert.BertClassifier, keras_bert.BertTokenizer
+BROKEN = [  # the property that is lacking, a class, and a method that is exchanged for another
+    (
+        "in the text",
+        TOKENIZER,
+        "tokenize_with_offsets",
+        lambda own, *x: own(*x)[::2] + own(*x)[1:2],
+    ),
+    ("other texts", TOKENIZER, "tokenize", lambda own, self, x: own(self, x)[: len(x) % 3 + 1]),
+    ("inverse", TOKENIZER, "token_to_id", lambda *_: 0),
+    (
+        "a config",
+        keras_bert.BertPreprocessor,
+        "get_config",
+        lambda own, self: {**own(self), "sequence_length": 9},
+    ),
+    ("freezes", keras_bert.BertBackbone, "freeze", lambda *_: None),
+    (
+        "whatever the batches",
+        TASK,
+        "predict",
+        lambda own, *x, batch_size=32, **options: own(*x, **options) * batch_size,
+    ),
+    (
+        "raw examples",
+        TASK,
+        "predict",
+        lambda own, self, x, **options: own(self, x, **options) * isinstance(x, list),
+    ),
+    ("plain Python", TASK, "answer", lambda own, self, x, **_: [{"label": X}] * len(x)),
+    ("depend on batches", TASK, "evaluate", lambda *_, batching, **__: [batching.batch_size]),
+    ("fit trains", TASK, "fit", lambda *_, **__: types.SimpleNamespace(history={"loss": [1.0]})),
+]
+
+
+def exchanged(method, own):
+    return lambda *arguments, **options: method(own, *arguments, **options)
+
+
+@pytest.mark.parametrize("lacks, cls, name, method", BROKEN)
+def test_a_broken_class_is_told_which_property_it_lacks(
+    lacks, cls, name, method, letters, monkeypatch
+):
+    reader = keras_bert.BertClassifierPreprocessor(letters, 12)
+    contract, *subject = {
+        TOKENIZER: (testing.run_tokenizer, letters, TEXTS),
+        keras_bert.BertPreprocessor: (testing.run_preprocessor, reader, TEXTS),
+        keras_bert.BertBackbone: (testing.run_backbone, BERT),
+        TASK: (testing.run_task, TASK(BERT(), 2, reader), TEXTS, [0, 1, 0]),
+    }[cls]
+    monkeypatch.setattr(cls, name, exchanged(method, getattr(cls, name)))
+    with pytest.raises((AssertionError, TypeError)) as caught:
+        contract(*subject)
+    assert lacks in caught.value.__notes__[-1]
 
 
 def overwrite(model, folder):
@@ -131,23 +192,12 @@ def overwrite(model, folder):
     model.save_to_preset(folder)
 
 
-def test_a_broken_class_is_told_which_property_it_lacks(letters):
-    calls = {
-        "each row": (testing.run_layer, Sums, X),
-        "what is padding": (
-            functools.partial(testing.run_layer, padding_mask=MASK["padding_mask"]),
-            Leaks,
-            X,
-        ),
-        "other texts": (
-            testing.run_tokenizer,
-            Counts.from_config(letters.get_config()),
-            ["a", "b"],
-        ),
-        "file is not lost": (testing.run_format, overwrite, keras_bert.BertClassifier(BERT(), 2)),
-        "a config": (testing.run_preprocessor, Forgets(letters, 12), ["a b c", "d", ""]),
-    }
-    for lacks, (contract, *arguments) in calls.items():
-        with pytest.raises(AssertionError) as caught:
-            contract(*arguments)
-        assert lacks in caught.value.__notes__[-1]
+def save_another(model, folder):
+    TASK(BERT(), 2).save_to_preset(folder)
+
+
+@pytest.mark.parametrize("lacks, save", [("bit for bit", save_another), ("not lost", overwrite)])
+def test_a_broken_format_is_told_which_property_it_lacks(lacks, save):
+    with pytest.raises(AssertionError) as caught:
+        testing.run_format(save, TASK(BERT(), 2))
+    assert lacks in caught.value.__notes__[-1]

@@ -73,9 +73,10 @@ def test_layers(name):
 
 SIZES = {"vocabulary_size": 30, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
 SIZES |= {"intermediate_dim": 24, "max_sequence_length": 16}
+SIZES = {name: np.int64(size) for name, size in SIZES.items()}  # as NumPy counts them
 BERT = of(keras_bert.BertBackbone, **SIZES)
 BACKBONES = {
-    "BERT": of(BERT, num_segments=3, dropout=0.2, activation="gelu_approximate"),
+    "BERT": of(BERT, num_segments=np.int64(3), dropout=0.2, activation="gelu_approximate"),
     "DistilBERT": of(BERT, architecture="distilbert", num_segments=0),
     "ELECTRA": of(BERT, architecture="electra", embedding_dim=8),
     "XLM-RoBERTa": of(BERT, architecture="xlm-roberta", num_segments=1),

@@ -59,10 +59,3 @@ def test_defaults_are_those_of_the_papers_and_sizes_tell_the_number_of_weights()
         weights = model.count_params()
         assert 0.9 * weights < architecture.least_values(config) <= weights
         assert Backbone.least_values(config) == 30 * 16
-
-
-def test_sizes_may_be_integers_of_numpy(make_backbone):
-    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
-    sizes = {name: np.int64(4) for name in (*names, "max_sequence_length", "num_segments")}
-    config = make_backbone(**sizes).get_config()
-    assert all(type(config[name]) is int for name in sizes)

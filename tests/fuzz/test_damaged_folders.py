@@ -16,7 +16,7 @@ from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.read_source import read_source
 from tests.fuzz.conftest import EXAMPLES
 from tests.fuzz.drawn import damaged_bytes, damaged_json, seeds
-from tests.presets.formats.conftest import PREFIX, VOCABULARIES, read_golden, save_as_tf1
+from tests.presets.formats import conftest as formats
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", "##a", "##b"]
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
@@ -25,11 +25,11 @@ SIZES |= {"max_sequence_length": 16}
 
 def write_google(folder):
     """Writes a checkpoint as Google's code does, with the weights of its golden file."""
-    golden = read_golden()
+    golden = formats.read_golden()
     folder.mkdir()
-    save_as_tf1(golden["weight"], folder / PREFIX)
+    formats.save_as_tf1(golden["weight"], folder / formats.PREFIX)
     (folder / "bert_config.json").write_text(json.dumps(golden["config"]))
-    (folder / "vocab.txt").write_text("\n".join([*VOCABULARIES["uncased"], ""]))
+    (folder / "vocab.txt").write_text("\n".join(formats.WORDS))
 
 
 def use(folder, whole=True):

@@ -79,7 +79,7 @@ pairs: .venv/ready-all ## Every pair of features, on each backend, from SEED=1; 
 test-consumers: .venv/ready-all .venv-consumers/ready ## Answers of our exports in transformers.js; needs Node
 	$(BIN)/python -m pytest -q tests/serving/test_consumers.py
 
-lint: .venv/ready ## What ruff says of the code, and the gates: floors and pages
+lint: .venv/ready ## What ruff says of the code, and the gates: floors, circles, public names, pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.gates

@@ -1,4 +1,4 @@
-"""What must be true of files, without Keras: floors and pages.
+"""What must be true of files, without Keras: floors, circles, public names, pages.
 
     python -m tests.gates
 
@@ -7,6 +7,7 @@
 
 import ast
 import functools
+import graphlib
 import re
 import sys
 from pathlib import Path
@@ -32,8 +33,28 @@ PAGES = [
 ]
 
 
-def imports(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def package_of(stub):
+    return ".".join(stub.parent.relative_to(ROOT).parts)
+
+
+def homes(stub):
+    """The names that an `__init__.pyi` imports, each with its module."""
+    package = package_of(stub)
+    nodes = [node for node in tree_of(stub).body if isinstance(node, ast.ImportFrom)]
+    return {
+        alias.name: f"{package}.{node.module}" if node.module else package
+        for node in nodes
+        for alias in node.names
+    }
+
+
+def imports(nodes):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -49,15 +70,68 @@ def room_of(module):
 def rooms_import_only_from_rooms_below():
     for path in PACKAGE.rglob("*.py"):
         own = path.relative_to(PACKAGE).with_suffix("").parts[0]
-        for module in imports(path):
+        for module in imports(ast.walk(tree_of(path))):
             other = room_of(module)
             is_known = other in (None, own) or module in FROM_PRESET.get(own, ())
             if not is_known and own != "__init__" and FLOORS[other] >= FLOORS[own]:
                 yield f"{path}: {own} imports {module}"
     for path in (ROOT / "recipes").glob("[!_]*.py"):  # scripts to copy
-        for module in imports(path):
+        for module in imports(ast.walk(tree_of(path))):
             if room_of(module) not in (None, *NAMESPACES):
                 yield f"{path}: {module} is no public name"
+
+
+def no_file_depends_on_itself():
+    of_root = homes(PACKAGE / "__init__.pyi")
+    paths = PACKAGE.rglob("*.py")
+    files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
+    needs = {}
+    for module, path in files.items():
+        nodes = list(ast.walk(tree_of(path)))
+        needs[module] = {*imports(nodes)} & files.keys()
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom):  # of a page of a room
+                needs[module] |= {f"{node.module}.{a.name}" for a in node.names} & files.keys()
+            elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "keras_bert":
+                needs[module] |= {of_root.get(node.attr)} & files.keys()
+    try:
+        graphlib.TopologicalSorter(needs).prepare()
+    except graphlib.CycleError as error:
+        yield f"a circle of imports: {' -> '.join(error.args[1])}"
+
+
+def public_names_are_few_exported_and_not_hidden():
+    if len(homes(PACKAGE / "__init__.pyi").keys() - {*NAMESPACES}) > 36:
+        yield "keras_bert has more than 36 public names"
+    for stub in PACKAGE.rglob("__init__.pyi"):
+        modules = {path.stem for path in stub.parent.glob("*.py")}
+        for name, home in homes(stub).items():
+            if home != package_of(stub) and name in modules:
+                yield f"{stub}: the module {name} replaces the name"
+        for node in tree_of(stub).body:
+            for alias in getattr(node, "names", ()):
+                if alias.asname != alias.name:  # private to the stub, for type checkers
+                    yield f"{stub}: write {alias.name} as {alias.name}"
+
+
+def models_and_layers_need_keras_alone():
+    for room in ("layers", "models", "training", "presets"):
+        for path in (PACKAGE / room).rglob("*.py"):
+            for module in imports(tree_of(path).body):
+                is_tensorflow = module.split(".")[0] in ("tensorflow", "tensorflow_text")
+                if is_tensorflow and path.name != "tensorflow_loop.py":
+                    yield f"{path} imports {module} at its top"
+
+
+def other_libraries_are_named_on_one_page():
+    """No other file of preprocessing/ names a class or a module of another library."""
+    others = {"torch", "grain", "pandas", "polars", "pyarrow", "datasets", "DatasetDict"}
+    for path in (PACKAGE / "preprocessing").glob("*.py"):
+        if path.stem in ("translators", "forms", "batches"):  # the last two know Keras's PyDataset
+            continue
+        for node in ast.walk(tree_of(path)):
+            if getattr(node, "value", None) in others or getattr(node, "attr", "") == "PyDataset":
+                yield f"{path}:{node.lineno} tells apart what another library yields"
 
 
 def the_map_leads_to_files():
@@ -67,6 +141,13 @@ def the_map_leads_to_files():
         paths += [ROOT / "tests" / path for path in f"{check[0]} {green[0]}".split()]
         if len(read) != 2 or not all(path.exists() for path in paths):
             yield f"docs/map.md: {row}"
+
+
+def every_room_has_a_floor():
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    files = {path.stem for path in PACKAGE.glob("[a-z]*.py")}
+    for room in (folders | files | {"recipes"}) ^ FLOORS.keys():
+        yield f"{room} of docs/design.md or of keras_bert has no room or no floor"
 
 
 @functools.cache
@@ -105,6 +186,8 @@ def links_lead_somewhere():
 def targets_and_tests_of_commands_exist():
     targets = {*re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)}
     named = {p: {*re.findall(r"(?:`|^)make ([a-z-]+)", text_of(p), re.MULTILINE)} for p in PAGES}
+    if not {"quickstart", "test"} <= named[README]:
+        yield "README names make quickstart and make test"
     for page in PAGES:
         for target in named[page] - targets:
             yield f"{page}: make {target}"
@@ -115,7 +198,12 @@ def targets_and_tests_of_commands_exist():
 
 GATES = [
     rooms_import_only_from_rooms_below,
+    no_file_depends_on_itself,
+    public_names_are_few_exported_and_not_hidden,
+    models_and_layers_need_keras_alone,
+    other_libraries_are_named_on_one_page,
     the_map_leads_to_files,
+    every_room_has_a_floor,
     links_lead_somewhere,
     targets_and_tests_of_commands_exist,
 ]

@@ -42,7 +42,12 @@ THEIR_LAYERS = {
     "masked_lm": ["cls.predictions"],
     "next_sentence": ["cls.seq_relationship"],
 }
-THEIR_KINDS = {"kernel": "weight", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
+THEIR_KINDS = {
+    "kernel": "weight",
+    "gamma": "weight",
+    "beta": "bias",
+    "embeddings": "weight",
+}
 LONGEST = ("test_pairs", "test_backends", "test_replicas", "test_jax_loop")
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -203,7 +208,11 @@ def run_together():
 
     def run(command, environment):
         command = [sys.executable, *map(str, command)]
-        options = {"stderr": subprocess.STDOUT, "text": True, "env": {**os.environ, **environment}}
+        options = {
+            "stderr": subprocess.STDOUT,
+            "text": True,
+            "env": {**os.environ, **environment},
+        }
         try:
             return subprocess.check_output(command, timeout=600, **options), ""
         except subprocess.SubprocessError as error:  # or one waits for another
@@ -236,7 +245,10 @@ def free_addresses():
 @pytest.fixture
 def two_workers(free_addresses):
     """The environments of two workers of TensorFlow."""
-    cluster, tasks = {"worker": free_addresses(2)}, [{"type": "worker", "index": i} for i in (0, 1)]
+    cluster, tasks = (
+        {"worker": free_addresses(2)},
+        [{"type": "worker", "index": i} for i in (0, 1)],
+    )
     configs = [json.dumps({"cluster": cluster, "task": task}) for task in tasks]
     return [{"KERAS_BACKEND": "tensorflow", "TF_CONFIG": config} for config in configs]
 
@@ -309,7 +321,11 @@ def inputs():
     padding_mask = (np.arange(12) < lengths).astype("int32")
     token_ids = generator.integers(5, 30, (8, 12)).astype("int32") * padding_mask
     segment_ids = (np.arange(12) >= lengths // 2).astype("int32") * padding_mask
-    return {"token_ids": token_ids, "segment_ids": segment_ids, "padding_mask": padding_mask}
+    return {
+        "token_ids": token_ids,
+        "segment_ids": segment_ids,
+        "padding_mask": padding_mask,
+    }
 
 
 @pytest.fixture

@@ -28,8 +28,14 @@ TESTS = [  # paths, and which of their tests
     pytest.param("layers models training test_callbacks.py", "not slow", marks=WEEKLY),
     pytest.param("habits", "", marks=WEEKLY),
     # Kernels and traced functions; on JAX, steps that are lowered for a GPU, too.
-    ("layers/test_fused_attention.py models/test_retracing.py training/test_gpu_ready.py", ""),
-    ("test_contracts.py models/test_every_task.py training/test_train_loop.py", "not slow"),
+    (
+        "layers/test_fused_attention.py models/test_retracing.py training/test_gpu_ready.py",
+        "",
+    ),
+    (
+        "test_contracts.py models/test_every_task.py training/test_train_loop.py",
+        "not slow",
+    ),
 ]
 
 

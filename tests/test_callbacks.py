@@ -48,7 +48,9 @@ def test_losses_of_training_and_validation_get_a_perplexity():
     assert logs["val_masked_lm_perplexity"] == math.exp(700) and len(logs) == 5
 
 
-def test_tokens_are_counted_over_all_steps_but_the_first_and_without_validation(monkeypatch):
+def test_tokens_are_counted_over_all_steps_but_the_first_and_without_validation(
+    monkeypatch,
+):
     ticks, logs = itertools.count(), {}
     monkeypatch.setattr(callbacks.time, "perf_counter", lambda: next(ticks))
     callback = Throughput(tokens_per_step=100)
@@ -66,9 +68,15 @@ def test_tokens_are_counted_over_all_steps_but_the_first_and_without_validation(
 def test_all_steps_of_an_execution_are_counted(monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(callbacks, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    model, options = make_model(steps_per_execution=2), {"batch_size": 3, "epochs": 2, "verbose": 0}
+    model, options = (
+        make_model(steps_per_execution=2),
+        {"batch_size": 3, "epochs": 2, "verbose": 0},
+    )
     history = model.fit(X, Y, callbacks=[Throughput(100)], **options)
-    assert history.history["tokens_per_second"] == [600.0, 800.0]  # each epoch takes a tick
+    assert history.history["tokens_per_second"] == [
+        600.0,
+        800.0,
+    ]  # each epoch takes a tick
 
 
 def test_an_epoch_of_one_step_is_no_error():

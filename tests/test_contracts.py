@@ -47,7 +47,11 @@ def of(cls, *arguments, **options):
 
 
 LAYERS = {  # a function that makes the layer, positional inputs, named inputs
-    "embeddings": (of(Embeddings, 10, 8, 6), [IDS], {"segment_ids": MASK["padding_mask"]}),
+    "embeddings": (
+        of(Embeddings, 10, 8, 6),
+        [IDS],
+        {"segment_ids": MASK["padding_mask"]},
+    ),
     "ModernBERT's embeddings": (of(ModernBertEmbeddings, 10, 8, 6), [IDS], {}),
     "attention": (of(SelfAttention, 2, 8, 0.1), [X], MASK),
     "block": (of(EncoderBlock, 2, 8, 16), [X], MASK),
@@ -140,7 +144,12 @@ BROKEN = [  # the property that is lacking, a class, and a method that is exchan
         "tokenize_with_offsets",
         lambda own, *x: own(*x)[::2] + own(*x)[1:2],
     ),
-    ("other texts", TOKENIZER, "tokenize", lambda own, self, x: own(self, x)[: len(x) % 3 + 1]),
+    (
+        "other texts",
+        TOKENIZER,
+        "tokenize",
+        lambda own, self, x: own(self, x)[: len(x) % 3 + 1],
+    ),
     ("inverse", TOKENIZER, "token_to_id", lambda *_: 0),
     (
         "a config",
@@ -162,8 +171,18 @@ BROKEN = [  # the property that is lacking, a class, and a method that is exchan
         lambda own, self, x, **options: own(self, x, **options) * isinstance(x, list),
     ),
     ("plain Python", TASK, "answer", lambda own, self, x, **_: [{"label": X}] * len(x)),
-    ("depend on batches", TASK, "evaluate", lambda *_, batching, **__: [batching.batch_size]),
-    ("fit trains", TASK, "fit", lambda *_, **__: types.SimpleNamespace(history={"loss": [1.0]})),
+    (
+        "depend on batches",
+        TASK,
+        "evaluate",
+        lambda *_, batching, **__: [batching.batch_size],
+    ),
+    (
+        "fit trains",
+        TASK,
+        "fit",
+        lambda *_, **__: types.SimpleNamespace(history={"loss": [1.0]}),
+    ),
 ]
 
 

@@ -20,7 +20,10 @@ def test_public_names_are_exact_and_documented_with_an_example():
         public = getattr(module, "__all__", [])
         assert public == sorted({*public}) and {*public} <= {*dir(module)}
         for name in {*public} - {*NAMESPACES}:
-            assert "Example:" in (inspect.getdoc(getattr(module, name)) or ""), (package, name)
+            assert "Example:" in (inspect.getdoc(getattr(module, name)) or ""), (
+                package,
+                name,
+            )
     with pytest.raises(AttributeError, match="attribute Bert$"):
         keras_bert.Bert  # noqa: B018
 

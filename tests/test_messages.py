@@ -62,7 +62,12 @@ def test_numbers_are_of_the_type_and_within_the_limits(refused):
 def test_arguments_that_cannot_be_meant_are_refused_by_name(
     make_backbone, backbone, preprocessor, refused
 ):
-    first = {"BertBackbone": [], "BertClassifier": [backbone], "Batching": [], "AdamW": []}
+    first = {
+        "BertBackbone": [],
+        "BertClassifier": [backbone],
+        "Batching": [],
+        "AdamW": [],
+    }
     for name, arguments in INVALID.items():
         make = make_backbone if name == "BertBackbone" else getattr(keras_bert, name)
         for argument, values in arguments.items():

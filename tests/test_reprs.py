@@ -16,7 +16,10 @@ def test_objects_show_their_sizes_and_settings(make_backbone, letters):
     for shown, parts in (
         (model, ("BertClassifier(num_classes=2", *encoder)),
         (keras_bert.AdamW(rate), ("peak_learning_rate=0.0001", "weight_decay=0.01")),
-        (keras_bert.pictures.show_attention(model, "a b"), ("4 tokens", "2 layers", "2 heads")),
+        (
+            keras_bert.pictures.show_attention(model, "a b"),
+            ("4 tokens", "2 layers", "2 heads"),
+        ),
     ):
         assert [part for part in parts if part not in repr(shown)] == []
 

@@ -24,7 +24,12 @@ BERT = ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")
 
 def odd_texts(number):
     generator = np.random.default_rng(7)
-    points = [*range(0x3100), *range(0x4E00, 0x4E20), *range(0xF900, 0x10000), *range(32, 127)]
+    points = [
+        *range(0x3100),
+        *range(0x4E00, 0x4E20),
+        *range(0xF900, 0x10000),
+        *range(32, 127),
+    ]
     pool = [chr(p) for p in points if not 0xD800 <= p < 0xE000] + [*"abc de .,'( "] * 100
     rows = generator.integers(0, len(pool), (number, 20))
     lengths = generator.integers(1, 20, number)
@@ -52,7 +57,10 @@ def byte_pairs(special=ROBERTA, nfc=False, texts=TRAINING):
 def unigrams(tokens=()):
     """As XLM-RoBERTa's, but for the table of characters; of equally probable tokens, if given."""
     tokenizers = pytest.importorskip("tokenizers")
-    vocab = [*((token, 0.0) for token in ROBERTA[:4]), *((token, -1.0) for token in tokens)]
+    vocab = [
+        *((token, 0.0) for token in ROBERTA[:4]),
+        *((token, -1.0) for token in tokens),
+    ]
     pieces = tokenizers.Tokenizer(tokenizers.models.Unigram(vocab, 3, False))
     pieces.normalizer = tokenizers.normalizers.NFKC()
     with_metaspaces(pieces)

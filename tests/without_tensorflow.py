@@ -6,7 +6,14 @@
 import functools
 import sys
 
-EXTRAS = ("tensorflow", "tensorflow_text", "flatbuffers", "keras_hub", "keras_nlp", "tensorboard")
+EXTRAS = (
+    "tensorflow",
+    "tensorflow_text",
+    "flatbuffers",
+    "keras_hub",
+    "keras_nlp",
+    "tensorboard",
+)
 for name in (*EXTRAS, "matplotlib", "google_crc32c", "sentencex"):
     sys.modules[name] = None  # import raises ModuleNotFoundError
 import keras_bert
@@ -37,7 +44,11 @@ TASKS = {
         [["B-X"] * len(words) for words in WORDS],
         {"label_names": ["O", "B-X"]},
     ),
-    "BertSpanLabeler": (QUESTIONS, None, {"document_stride": 4, "max_question_length": 4}),
+    "BertSpanLabeler": (
+        QUESTIONS,
+        None,
+        {"document_stride": 4, "max_question_length": 4},
+    ),
     "BertMultipleChoice": (CHOICES, None, {}),
     "BertReranker": (PAIRS, [1, 0, 0.5, 0], {}),
     "BertEmbedder": (PAIRS, None, {}),

@@ -57,7 +57,12 @@ def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), 
 def scored(*values, epochs=3, **options):
     """Arguments of a run whose epochs have a step each, and given scores."""
     scores = ({"f1": value} for value in values)
-    options = {"train": (TEXTS[:4], LABELS[:4]), "select": "f1", "epochs": epochs, **options}
+    options = {
+        "train": (TEXTS[:4], LABELS[:4]),
+        "select": "f1",
+        "epochs": epochs,
+        **options,
+    }
     return {**options, "scores": lambda *_: next(scores)}
 
 
@@ -112,12 +117,18 @@ def spied(owner, name):
 
 
 def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path):
-    loss, train = keras.losses.SparseCategoricalCrossentropy(from_logits=True), (TEXTS, LABELS)
+    loss, train = (
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        (TEXTS, LABELS),
+    )
     options = scored(
         0.5, 0.25, 0.125, train=(*train, np.full(8, 0.5)), test=train, epochs=2, seed=3,
         layer_decay=0.9, warmup=0.5, accumulation_steps=3, loss=loss, class_weight={np.int64(1): 2},
     )  # fmt: skip
-    with spied(BertClassifierPreprocessor, "read") as read, spied(TextRows, "batches") as batches:
+    with (
+        spied(BertClassifierPreprocessor, "read") as read,
+        spied(TextRows, "batches") as batches,
+    ):
         model, history = run(tmp_path, **options)
     assert model.loss is loss
     [weights] = [call.args[3] for call in read.call_args_list if len(call.args) == 4]  # once
@@ -141,7 +152,10 @@ def test_mistakes_are_reported_before_training(tmp_path, letters, make_backbone,
         ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
-        ({"train": make_model().batches(TEXTS, LABELS)}, "takes raw examples.*train is <.*Batches"),
+        (
+            {"train": make_model().batches(TEXTS, LABELS)},
+            "takes raw examples.*train is <.*Batches",
+        ),
         ({"output": "gs://bucket/run"}, "must be on this machine.*got gs:/+bucket/run"),
         ({"model": labeler, "train": questions, "dev": questions}, "needs an id"),
     ):

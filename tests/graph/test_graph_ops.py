@@ -33,7 +33,13 @@ def cases(generator, n):
     if n:
         full = np.concatenate([np.arange(3), segments[segments >= 0]])  # no segment is empty
         yield "segment_mean", np.resize(grid, len(full)), full, 3
-        yield "map_blocks", lambda rows: {"a": 2 * rows}, np.int64(n), 4, {"a": ("int64", [])}
+        yield (
+            "map_blocks",
+            lambda rows: {"a": 2 * rows},
+            np.int64(n),
+            4,
+            {"a": ("int64", [])},
+        )
 
 
 def as_tensor(value):

@@ -88,7 +88,12 @@ def test_a_graph_is_built_once_for_a_vocabulary():
     words = [*SPECIAL_TOKENS, "tables", "built", "##once"]
     first, again, of_short_words, other = (
         graph_tokenizer(BertTokenizer(*arguments))
-        for arguments in ((words,), (words,), (words, True, 3), ([*words[:-1], "##twice"],))
+        for arguments in (
+            (words,),
+            (words,),
+            (words, True, 3),
+            ([*words[:-1], "##twice"],),
+        )
     )
     assert first is again and first is not of_short_words and first is not other
 

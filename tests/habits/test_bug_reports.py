@@ -101,7 +101,10 @@ def test_an_adapter_of_peft_is_merged(classifier, folder, tmp_path, refused, ass
     base = folder(classifier(), architectures=["BertForPreTraining"])
     expected, adapter = load_file(base / "model.safetensors"), {}
     generator = np.random.default_rng(3)
-    for prefix, name in (("bert.", "query"), ("", "value")):  # as of an encoder alone, too
+    for prefix, name in (
+        ("bert.", "query"),
+        ("", "value"),
+    ):  # as of an encoder alone, too
         layer = f"encoder.layer.0.attention.self.{name}"
         a, b = (generator.normal(size=shape).astype("float32") for shape in ((4, 16), (16, 4)))
         adapter[f"{prefix}{layer}.lora_A.weight"] = a
@@ -114,7 +117,12 @@ def test_an_adapter_of_peft_is_merged(classifier, folder, tmp_path, refused, ass
         tensors = {f"base_model.model.{name}": tensor for name, tensor in adapter.items()}
         save_file(tensors, tmp_path / "adapter_model.safetensors")
 
-    config = {"base_model_name_or_path": str(base), "lora_alpha": 8, "r": 4, "use_rslora": True}
+    config = {
+        "base_model_name_or_path": str(base),
+        "lora_alpha": 8,
+        "r": 4,
+        "use_rslora": True,
+    }
     (tmp_path / "adapter_config.json").write_text(json.dumps(config))
     save()
     found = BertClassifier.from_preset(tmp_path)
@@ -237,9 +245,15 @@ def test_other_writings_of_bio_are_refused_with_their_line(write, refused):
 
 
 CONLL = {
-    "UNER": ("# sent_id = 1\n# text = Ada is\n1\tAda\tB-PER\t-\n2\tis\tO\t-\n", {"tag_column": 2}),
+    "UNER": (
+        "# sent_id = 1\n# text = Ada is\n1\tAda\tB-PER\t-\n2\tis\tO\t-\n",
+        {"tag_column": 2},
+    ),
     "CoNLL-U": ("1-2\tAdas\t_\n1\tAda\tB-PER\n1.1\tx\tO\n2\tis\tO\n", {}),
-    "GermEval": ("#\thttp://a.b\t[2009]\n1\tAda\tB-PER\tO\n2\tis\tO\tO\n", {"tag_column": 2}),
+    "GermEval": (
+        "#\thttp://a.b\t[2009]\n1\tAda\tB-PER\tO\n2\tis\tO\tO\n",
+        {"tag_column": 2},
+    ),
     "MultiCoNER": ("# id 2f8d domain=en\nAda _ _ B-PER\nis _ _ O\n", {}),
 }
 

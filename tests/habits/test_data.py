@@ -133,7 +133,10 @@ def test_datasets_that_cannot_be_read_are_refused(tf, compiled, dataset, refused
     refused("leave y and sample_weight out", compiled.fit, dataset.batch(4), LABELS)
     columns = tf.data.Dataset.from_tensor_slices({"a": TEXTS, "b": NAMED})
     refused("Text 0 is .*not a string", compiled.fit, columns)
-    for empty in (dataset.take(0), dataset.filter(lambda x, y: False)):  # of a length, and without
+    for empty in (
+        dataset.take(0),
+        dataset.filter(lambda x, y: False),
+    ):  # of a length, and without
         refused("no examples", compiled.fit, empty.batch(4))
 
 
@@ -147,7 +150,10 @@ def task_of():
 
 WIDTHS = (np.arange(16).reshape(8, 2) / 4).tolist()
 SCORES = pd.DataFrame({"score": np.arange(8) / 4})
-WORDS, TAGS = [["a", "b"], ["c"], ["d", "e", "f"]], [["O", "B-X"], ["B-X"], ["O", "O", "B-X"]]
+WORDS, TAGS = (
+    [["a", "b"], ["c"], ["d", "e", "f"]],
+    [["O", "B-X"], ["B-X"], ["O", "O", "B-X"]],
+)
 NUMBERS = [[int(tag == "B-X") for tag in tags] for tags in TAGS]
 QUESTION = {"question": "a b", "context": "c d e"}
 QUESTIONS = [{**QUESTION, "answers": [{"text": "d", "answer_start": 2}]}]
@@ -197,7 +203,13 @@ OF_TASKS = [  # the task, lists, and other forms
 ]
 PAIRS = rows_with(premise=["a", "b"], hypothesis=["c", "d"], gold_label=NAMES, idx="7")
 OF_TASKS.append(
-    ("binary", ((["a", "b"], ["c", "d"]), NAMES), (PAIRS,), (iter(PAIRS),), (pd.DataFrame(PAIRS),))
+    (
+        "binary",
+        ((["a", "b"], ["c", "d"]), NAMES),
+        (PAIRS,),
+        (iter(PAIRS),),
+        (pd.DataFrame(PAIRS),),
+    )
 )
 
 

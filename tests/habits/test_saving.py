@@ -62,7 +62,10 @@ def test_the_state_dict_of_torch(model, preset, alike):
 def test_a_keras_model_around_a_model_is_saved(make_backbone, tmp_path, assert_close):
     choices = BertMultipleChoice(make_backbone())
     encoder = ModernBertBackbone(30, 2, 2, 16, 24)
-    ends = (encoder.input, encoder.output["pooled_output"]), (choices.input, choices.output)
+    ends = (
+        (encoder.input, encoder.output["pooled_output"]),
+        (choices.input, choices.output),
+    )
     for x, vectors in ends:
         model = keras.Model(x, keras.layers.Softmax()(vectors))
         model.save(tmp_path / "model.keras")

@@ -49,7 +49,12 @@ REFUSED = [
     ({"form": ("endless",), "steps_per_epoch": (None,)}, "no end after 24"),
     ({"form": ("endless",), "validation": ("all",)}, "no end after 24"),
     (
-        {"form": ONCE, "steps_per_epoch": (3,), "epochs": ("three",), "texts": ("whole",)},
+        {
+            "form": ONCE,
+            "steps_per_epoch": (3,),
+            "epochs": ("three",),
+            "texts": ("whole",),
+        },
         "has no more",
     ),
     ({"form": STREAMED, "validation": ("split",)}, "pass validation_data"),
@@ -252,7 +257,13 @@ def test_an_epoch_of_lists_goes_on_with_the_next_rows(model_of):
 ASKED = [("evaluate", *each) for each in itertools.product((None, 2), ("plain", "tokens"))]
 ASKED += [("predict", None, "plain"), ("predict", 2, "plain")]
 ASKED += [("answer", None, "plain"), ("scores", None, "plain")]
-OF_EACH_KIND = ("table", "generator", *ENDLESS, "loader", *BATCHES)  # other forms end as these
+OF_EACH_KIND = (
+    "table",
+    "generator",
+    *ENDLESS,
+    "loader",
+    *BATCHES,
+)  # other forms end as these
 CELLS = [(form, "whole") for form in OF_EACH_KIND]
 CELLS += [("generator", "windows"), ("endless", "windows")]
 CELLS += [

@@ -18,7 +18,11 @@ def test_every_verb_in_a_thread_pool(compiled, assert_close):
     def use(batch):
         texts, labels = batch
         outputs = compiled.predict(texts, verbose=0)
-        return outputs, [a["label"] for a in compiled.answer(texts)], compiled.scores(texts, labels)
+        return (
+            outputs,
+            [a["label"] for a in compiled.answer(texts)],
+            compiled.scores(texts, labels),
+        )
 
     expected = [use(batch) for batch in batches]
     for found, wanted in zip(in_threads(use, batches), expected, strict=True):

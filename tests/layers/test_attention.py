@@ -66,7 +66,11 @@ def test_softmax_is_computed_in_float32():
 def test_kernels_start_as_a_narrow_truncated_normal():
     block = EncoderBlock(num_heads=2, hidden_dim=64, intermediate_dim=256)
     block.build((None, None, 64))
-    for layer in (block.attention.query_key_value, block.intermediate_dense, block.output_dense):
+    for layer in (
+        block.attention.query_key_value,
+        block.intermediate_dense,
+        block.output_dense,
+    ):
         kernel = ops.convert_to_numpy(layer.kernel)
         assert 0.016 < kernel.std() < 0.019  # 0.88 of 0.02: cut at two deviations
         assert np.abs(kernel).max() <= 0.04

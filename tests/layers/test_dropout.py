@@ -25,7 +25,11 @@ def test_the_rate_is_kept_and_so_is_the_mean():
 
 def test_places_are_independent_of_each_other():
     actual = dropped(0.5, x=MANY) == 0
-    for other in (np.roll(actual, 1, axis=1), np.roll(actual, 2, axis=1), np.roll(actual, 1, 0)):
+    for other in (
+        np.roll(actual, 1, axis=1),
+        np.roll(actual, 2, axis=1),
+        np.roll(actual, 1, 0),
+    ):
         assert abs((actual & other).mean() - 0.25) < 0.0025
 
 

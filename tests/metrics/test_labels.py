@@ -5,7 +5,11 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss, matthews_corrcoef
 
-from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
+from keras_bert.metrics.labels import (
+    classification_scores,
+    multi_label_scores,
+    regression_scores,
+)
 
 GENERATOR = np.random.default_rng(1)
 LABELS = GENERATOR.integers(0, 2, (60, 5))

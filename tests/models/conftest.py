@@ -14,7 +14,12 @@ WORDS = [text.split() for text in TEXTS]
 TAGS = [["O"] * len(words) for words in WORDS]
 CONTEXT = "a b c d e f g h i j k l"
 QUESTIONS = [
-    {"id": c, "question": c, "context": CONTEXT, "answers": [{"text": c, "answer_start": 2 * i}]}
+    {
+        "id": c,
+        "question": c,
+        "context": CONTEXT,
+        "answers": [{"text": c, "answer_start": 2 * i}],
+    }
     for i, c in enumerate("abcd")
 ]
 CHOICES = [

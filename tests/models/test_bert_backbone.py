@@ -43,12 +43,24 @@ def test_only_the_inputs_of_a_model_are_in_its_graph(backbone):
 
 
 PAPERS = {
-    BertBackbone: {"dropout": 0.1, "max_sequence_length": 512, "layer_norm_epsilon": 1e-12},
+    BertBackbone: {
+        "dropout": 0.1,
+        "max_sequence_length": 512,
+        "layer_norm_epsilon": 1e-12,
+    },
     ModernBertBackbone: {"window": 64, "global_every": 3, "layer_norm_epsilon": 1e-5},
 }
-PAPERS[BertBackbone] |= {"num_segments": 2, "activation": "gelu", "pooler_activation": "tanh"}
+PAPERS[BertBackbone] |= {
+    "num_segments": 2,
+    "activation": "gelu",
+    "pooler_activation": "tanh",
+}
 PAPERS[ModernBertBackbone] |= {"max_sequence_length": 8192, "global_theta": 160_000}
-PAPERS[ModernBertBackbone] |= {"local_theta": 10_000, "dropout": 0.0, "activation": "gelu"}
+PAPERS[ModernBertBackbone] |= {
+    "local_theta": 10_000,
+    "dropout": 0.0,
+    "activation": "gelu",
+}
 
 
 def test_defaults_are_those_of_the_papers_and_sizes_tell_the_number_of_weights():

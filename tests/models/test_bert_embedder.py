@@ -58,10 +58,18 @@ def test_vectors_of_tokens_are_not_compared_or_served(
     tokens = BertEmbedder(deep, pooling=None, preprocessor=preprocessor)
     for message, call, *arguments in (
         ("needs one for the whole.*pooling=", tokens.similarity, "a", "b"),
-        ("With pooling=None a text has a vector for each token", tokens.fit, (["a"], ["b"])),
+        (
+            "With pooling=None a text has a vector for each token",
+            tokens.fit,
+            (["a"], ["b"]),
+        ),
         ("vector for each token.*pooling=", tokens.export, tmp_path / "served"),
         ("vector for each token.*pooling=", tokens.answer, ["a"]),
-        ("pooling=.*; for transformers.*model.backbone", tokens.save_to_hugging_face, tmp_path),
+        (
+            "pooling=.*; for transformers.*model.backbone",
+            tokens.save_to_hugging_face,
+            tmp_path,
+        ),
     ):
         refused(message, call, *arguments)
     assert not list(tmp_path.iterdir())
@@ -111,7 +119,10 @@ def test_prompts_and_widths_are_saved(model, untraced, assert_close, tmp_path, c
     model.save_to_hugging_face(tmp_path)
     assert "SentenceTransformer(folder, truncate_dim=5)" in caplog.text
     loaded = untraced(BertTask.from_preset(tmp_path))
-    both = {**PROMPTS, "document": PROMPTS["passage"]}  # the names that sentence-transformers reads
+    both = {
+        **PROMPTS,
+        "document": PROMPTS["passage"],
+    }  # the names that sentence-transformers reads
     assert (loaded.preprocessor.prompts, loaded.truncate_dim) == (both, 5)
     assert_close(loaded.predict(TEXTS), vectors)
 

@@ -9,7 +9,13 @@ from scipy.special import expit
 from keras_bert import BertRerankerPreprocessor
 from keras_bert.losses import MarginMeanSquaredError
 
-PAIRS = [("a b", "c d"), ("a b", "e f g h"), ("c", "d"), ("c", "e f g h i j k l m n"), ("c", "")]
+PAIRS = [
+    ("a b", "c d"),
+    ("a b", "e f g h"),
+    ("c", "d"),
+    ("c", "e f g h i j k l m n"),
+    ("c", ""),
+]
 TRIPLETS = [("a b", "c d", "e f g h"), ("c", "d e f g h i j k l", "e")]
 
 
@@ -64,12 +70,22 @@ def test_what_cannot_be_ranked_or_scored_is_refused(model, refused):
         ("a non-empty string; got ' '", model.rank, " ", ["a"]),
         (r"one query.*got \['b', 'a'\]", model.rank, ["b", "a"], ["a"]),
         ("got single texts", model.answer, ["a", "b"]),
-        (r"a relevance each.*\(2, 2\)", model.scores, [("a", "b"), ("c", "d")], np.eye(2)),
+        (
+            r"a relevance each.*\(2, 2\)",
+            model.scores,
+            [("a", "b"), ("c", "d")],
+            np.eye(2),
+        ),
         ("got 3 columns of texts", model.scores, TRIPLETS, [1, 0]),
     ):
         refused(message, call, *arguments)
     model.head.bias.assign([np.nan])
-    refused("Scores of documents must be finite numbers; got nan at .0", model.rank, "a", ["b"])
+    refused(
+        "Scores of documents must be finite numbers; got nan at .0",
+        model.rank,
+        "a",
+        ["b"],
+    )
     refused("scores..a b....0*.. is NaN", model.scores, PAIRS, [1, 0, 1, 0, 0])
 
 

@@ -99,6 +99,9 @@ def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_bac
         ("All 40 examples have the same label", make("two classes").calibrate, [1] * 40),
     ):
         refused(message, call, TEXTS, y)
-    for change in (lambda model: model.head.enable_lora(2), lambda model: model.quantize("int8")):
+    for change in (
+        lambda model: model.head.enable_lora(2),
+        lambda model: model.quantize("int8"),
+    ):
         change(model := make("two classes"))
         refused("quantized or has adapters", model.calibrate, TEXTS, labels)

@@ -63,7 +63,11 @@ def test_class_weights_weigh_the_loss_of_each_class_in_every_form(model, eager, 
     by_class, given = np.array([3.0, 1.0, 0.25]), {"class_weight": {"low": 3.0, 2: 0.25}}
     check(by_class, own, TEXTS, names, sample_weight=own[:, None], **given)
     batch = dict(model.preprocessor(TEXTS)), np.eye(3)[LABELS], own
-    eager(model, loss=keras.losses.CategoricalCrossentropy(from_logits=True), optimizer="sgd")
+    eager(
+        model,
+        loss=keras.losses.CategoricalCrossentropy(from_logits=True),
+        optimizer="sgd",
+    )
     check(by_class, own, tf.data.Dataset.from_tensors(batch), **given)
 
 

@@ -55,7 +55,10 @@ METRICS = {
 def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, refused):
     classifier, pretrainer = tasks["classifier"].compile, tasks["pre-trainer"].compile
     for name in (SPARSE, FOCAL):
-        line, function = logits_of("losses", name), re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+        line, function = (
+            logits_of("losses", name),
+            re.sub("(?<!^)(?=[A-Z])", "_", name).lower(),
+        )
         kind = getattr(keras.losses, name)
         for loss in (kind(), name, function, getattr(keras.losses, function)):
             refused(line, classifier, "sgd", loss)
@@ -90,7 +93,12 @@ def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):
     tasks["classifier"].compile("sgd", own_loss)
     assert tasks["classifier"].loss is own_loss
     accuracy = keras.metrics.BinaryAccuracy(threshold=1.5)
-    metrics = ["accuracy", keras.metrics.AUC(from_logits=True), accuracy, keras.metrics.F1Score()]
+    metrics = [
+        "accuracy",
+        keras.metrics.AUC(from_logits=True),
+        accuracy,
+        keras.metrics.F1Score(),
+    ]
     tasks["classifier"].compile("sgd", metrics=metrics)
     for kind in ("metrics", "weighted_metrics"):
         tasks["token classifier"].compile("sgd", **{kind: ["accuracy"]})

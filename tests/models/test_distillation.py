@@ -42,7 +42,15 @@ def first_loss(eager_compile, tmp_path_factory):
         settings = FineTuning(1, learning_rate=0.0, temperature=T, alpha=ALPHA, select="none")
         run = {"batching": Batching(64), "callbacks": [history], "teacher": teacher}
         output = tmp_path_factory.mktemp("run")
-        finetune(student, train, train, output, settings, scores=lambda *_: {"none": 0.0}, **run)
+        finetune(
+            student,
+            train,
+            train,
+            output,
+            settings,
+            scores=lambda *_: {"none": 0.0},
+            **run,
+        )
         return history.history["loss"][0]
 
     return call
@@ -123,7 +131,11 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     words = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b", "a"])
     cased = BertTokenizer(letters.get_vocabulary(), lowercase=False)
     for message, tokenizer, changed in (
-        ("another list of classes: .*'x', 'y'", letters, {"label_names": ["x", "y", "z"]}),
+        (
+            "another list of classes: .*'x', 'y'",
+            letters,
+            {"label_names": ["x", "y", "z"]},
+        ),
         ("another kind of labels: .*multi_label.: True", letters, {"multi_label": True}),
         ("another vocabulary: ", words, {}),
         ("other? settings of its tokenizer: .*False", cased, {}),

@@ -40,17 +40,37 @@ RANGE = "token_ids must be integers from 0 to 29"
 WRONG_ARRAYS = [
     ({"token_ids": IDS + 0.5}, "token_ids must be integers", ""),
     ({"token_ids": IDS[:0]}, r"no tokens: token_ids has shape \(0, 4\)", ""),
-    ({"token_ids": [[2, 5, 3], [2, 3]]}, "token_ids has rows of different lengths: pad", ""),
-    ({"token_ids": IDS, "padding_mask": IDS * 0 + 2}, "padding_mask must .* 0 to 1.*got 2", ""),
-    ({"token_ids": IDS, "padding_mask": IDS[:1]}, r"\(1, 4\) but token_ids .* \(2, 4", ""),
+    (
+        {"token_ids": [[2, 5, 3], [2, 3]]},
+        "token_ids has rows of different lengths: pad",
+        "",
+    ),
+    (
+        {"token_ids": IDS, "padding_mask": IDS * 0 + 2},
+        "padding_mask must .* 0 to 1.*got 2",
+        "",
+    ),
+    (
+        {"token_ids": IDS, "padding_mask": IDS[:1]},
+        r"\(1, 4\) but token_ids .* \(2, 4",
+        "",
+    ),
 ]
 WRONG_INPUTS = [  # with what datasets say, too, and what arrays add
     ({"token_ids": IDS - 3}, RANGE, r".*got -1 at \[0, 0\]"),
     ({"token_ids": IDS + 25}, RANGE, r".*got 30 at \[0, 1\]"),
     ({"token_ids": np.tile(IDS, 5)}, "are longer than the position table of 16 rows", ""),
     ({"token_ids": IDS[0]}, r"token_ids must have the shape \[B, S\]", r"; got \(4,\)"),
-    ({"token_ids": IDS, "segment_ids": IDS}, "segment_ids must be integers from 0 to 1", ""),
-    ({"token_ids": IDS, "padding_mask": IDS * NAN}, "padding_mask must be .* from 0 to 1", ".*nan"),
+    (
+        {"token_ids": IDS, "segment_ids": IDS},
+        "segment_ids must be integers from 0 to 1",
+        "",
+    ),
+    (
+        {"token_ids": IDS, "padding_mask": IDS * NAN},
+        "padding_mask must be .* from 0 to 1",
+        ".*nan",
+    ),
     (
         {"token_ids": IDS, "attention_mask": IDS},
         "no input 'attention_mask'; .*padding_mask",
@@ -64,7 +84,11 @@ def test_prepared_inputs_of_wrong_values_are_refused(model, refused):
     for x, message, more in WRONG_INPUTS + WRONG_ARRAYS:
         refused(message + more, data_of(model, x).checked)
     for called in (model, model.backbone):
-        refused("has no input 'attention_mask'", called, {"token_ids": IDS, "attention_mask": IDS})
+        refused(
+            "has no input 'attention_mask'",
+            called,
+            {"token_ids": IDS, "attention_mask": IDS},
+        )
 
 
 def test_every_verb_uses_the_door_and_looks_at_the_size_of_batches(model, refused):
@@ -138,7 +162,11 @@ def test_other_tasks_check_their_own_inputs(
 
 def test_a_batching_stands_in_place_of_a_size(refused):
     for given in (({}, None), (Batching(3), 3)):
-        refused("batching must be a Batching, in place of batch_size; got", Batching.of, *given)
+        refused(
+            "batching must be a Batching, in place of batch_size; got",
+            Batching.of,
+            *given,
+        )
 
 
 def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, refused):
@@ -165,7 +193,11 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, ref
 
 
 def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, tf):
-    slices, texts, prepared = tf.data.Dataset.from_tensor_slices, ["a", "b"], {"token_ids": IDS}
+    slices, texts, prepared = (
+        tf.data.Dataset.from_tensor_slices,
+        ["a", "b"],
+        {"token_ids": IDS},
+    )
     errors = (ValueError, tf.errors.InvalidArgumentError)
     for task, parts, message in (
         (model, (texts, [0, 1], [1.0, NAN]), "must be .*numbers"),
@@ -228,6 +260,9 @@ def test_fit_keeps_the_order_if_batching_says_so(model):
     assert kept == sorted(kept) and len(kept) == 16
     assert kept == order(shuffle=False) == order(shuffle=False, batching=shuffled)
     assert sorted(order()) == kept != order()
-    for arguments, shuffles in (({"batching": in_order}, False), ({"batch_size": 8}, True)):
+    for arguments, shuffles in (
+        ({"batching": in_order}, False),
+        ({"batch_size": 8}, True),
+    ):
         options = given({"token_ids": np.tile(IDS, (8, 1))}, [0, 1] * 8, **arguments).kwargs
         assert (options["shuffle"], options["batch_size"]) == (shuffles, 8)

@@ -67,11 +67,16 @@ def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32
 
 
 @pytest.mark.parametrize(
-    "name", ["classes", "pretrainer", *(pytest.param(n, marks=WEEKLY) for n in TASKS[1:-2])]
+    "name",
+    ["classes", "pretrainer", *(pytest.param(n, marks=WEEKLY) for n in TASKS[1:-2])],
 )
 def test_every_file_keeps_the_dtype(make_backbone, make_case, difference, tmp_path, name):
     whole = DTypePolicyMap("float32", {r".*(dense|value|embedding|logits|pooler)": INT8})
-    settings = [("mixed_bfloat16", {}), (whole, {}), ("mixed_bfloat16", {"dtype": "float32"})]
+    settings = [
+        ("mixed_bfloat16", {}),
+        (whole, {}),
+        ("mixed_bfloat16", {"dtype": "float32"}),
+    ]
     for dtype, of_head in settings:  # which follows the encoder, or has its own
         task = make_case(name, make_backbone(dtype=dtype), **of_head)
         assert dtype is not whole or modes(task) >= 8
@@ -128,7 +133,13 @@ def test_a_dtype_that_quantizes_every_layer_is_refused(make_backbone, int8_map, 
     refused(r"every layer.*quantize\('int8'\).*DTypePolicyMap", make_backbone, dtype=dtype)
     refused("every layer", BertClassifier, make_backbone(), 2, dtype=dtype)
     for quantized in (dtype, int8_map):
-        refused("load.*then.*quantize", load, tmp_path / "preset", num_classes=2, dtype=quantized)
+        refused(
+            "load.*then.*quantize",
+            load,
+            tmp_path / "preset",
+            num_classes=2,
+            dtype=quantized,
+        )
 
 
 def test_from_preset_takes_a_dtype_which_is_saved_and_may_be_dropped(

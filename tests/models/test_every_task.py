@@ -13,7 +13,16 @@ from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.forms import take
 from tests.models.conftest import rows_of
 
-TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
+TASKS = [
+    "classes",
+    "pairs",
+    "features",
+    "windows",
+    "score",
+    "tags",
+    "questions",
+    "choices",
+]
 TASKS += ["documents", "vectors", "labels"]
 
 
@@ -100,7 +109,11 @@ def test_a_single_example_needs_no_list_and_no_pipeline(made, request, monkeypat
 
 def test_answers_are_plain_python():
     """Bytes that are no UTF-8, which TensorFlow may cut from a text, become replacements."""
-    columns = {"text": np.array([b"a\xff", "é".encode()]), "n": np.array([1, 2]), "of": [["b"], []]}
+    columns = {
+        "text": np.array([b"a\xff", "é".encode()]),
+        "n": np.array([1, 2]),
+        "of": [["b"], []],
+    }
     expected = [{"text": "a\ufffd", "n": 1, "of": ["b"]}, {"text": "é", "n": 2, "of": []}]
     assert answer_dicts(columns) == expected
 
@@ -132,7 +145,10 @@ def test_loss_and_accuracy_are_those_of_the_formula_whatever_the_batches(
     name = request.node.callspec.params["made"]
     last = Batching(3, pad_to="full" if name == "questions" else "longest")
     batchings = Batching(64, pad_to="full"), last
-    inputs, labels, weights = (*next(iter(task.batches(x, y, batching=batchings[0]))), None)[:3]
+    inputs, labels, weights = (
+        *next(iter(task.batches(x, y, batching=batchings[0]))),
+        None,
+    )[:3]
     logits = task.predict_on_batch(inputs)
     outputs = [(logits, labels)]
     if isinstance(logits, dict):
@@ -193,7 +209,10 @@ FOR_A_GPU = ("features", "windows", "vectors")
 def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, difference):
     """`jit_compile="auto"` is True where there is a GPU."""
     task, x, y, _, key = made
-    expected, loss = task.predict(x, verbose=0), {"loss": "mse"} if key == "embedding" else {}
+    expected, loss = (
+        task.predict(x, verbose=0),
+        {"loss": "mse"} if key == "embedding" else {},
+    )
     task.compile(**{**task.default_compile_args(), **loss}, jit_compile=True)
     largest = max(np.abs(part).max() for part in keras.tree.flatten(expected))
     assert difference(task.predict(x, verbose=0), expected) < 1e-5 * largest
@@ -212,7 +231,13 @@ def test_scores_take_labels(made, refused):
 
 
 def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocessor):
-    for name in ("Classifier", "TokenClassifier", "MultipleChoice", "Reranker", "Embedder"):
+    for name in (
+        "Classifier",
+        "TokenClassifier",
+        "MultipleChoice",
+        "Reranker",
+        "Embedder",
+    ):
         arguments = {"num_classes": 3} if "Classifier" in name else {}
         task = getattr(keras_bert, f"Bert{name}")(make_backbone(), **arguments)
         task.preprocessor = preprocessor

@@ -6,7 +6,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertClassifier, BertTask, TrainingCheckpoint, WarmupLinearDecay
+from keras_bert import (
+    AdamW,
+    BertClassifier,
+    BertTask,
+    TrainingCheckpoint,
+    WarmupLinearDecay,
+)
 from keras_bert.models.fit_schedule import fit_steps, warn_of_high_rate
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(40, 5)).astype("int32")

@@ -10,7 +10,10 @@ from keras_bert import BertEmbedder, BertEmbedderPreprocessor
 DRAW = random.Random(1)
 TEXTS = [" ".join(DRAW.choices("abcdefghijk", k=DRAW.randint(3, 8))) for _ in range(60)]
 QUERIES, POSITIVES, OTHERS = TEXTS[:20], TEXTS[20:40], TEXTS[40:]
-PAIRS = (QUERIES + QUERIES[:7], POSITIVES + OTHERS[:7])  # seven queries have two positives
+PAIRS = (
+    QUERIES + QUERIES[:7],
+    POSITIVES + OTHERS[:7],
+)  # seven queries have two positives
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,17 @@ def test_what_cannot_be_mined_is_refused(model, refused):
     for message, pairs, corpus, settings in (
         ("positive of example 1 is empty", (["a", "b"], ["c", " "]), None, {}),
         ("queries, positives.*got single texts", QUERIES, None, {}),
-        ("corpus of 40 texts, must be at most 38; got 39", PAIRS, OTHERS, {"range_min": 39}),
-        ("20 of 20 queries .*20 none.*relative_margin", PAIRS, None, {"relative_margin": 9.0}),
+        (
+            "corpus of 40 texts, must be at most 38; got 39",
+            PAIRS,
+            OTHERS,
+            {"range_min": 39},
+        ),
+        (
+            "20 of 20 queries .*20 none.*relative_margin",
+            PAIRS,
+            None,
+            {"relative_margin": 9.0},
+        ),
     ):
         refused(message, model.mine_hard_negatives, pairs, corpus, **settings)

@@ -167,7 +167,10 @@ def test_unlike_examples_and_missing_ones_are_refused(make, train, refused):
         ([ROWS[0], "text"], "Example 1.*text"),
         ([], "no examples"),
         (TEXTS, "no labels"),
-        ([(*row, 1.0, "a name") for row in ROWS], "a name.*more than .* its label and its weight"),
+        (
+            [(*row, 1.0, "a name") for row in ROWS],
+            "a name.*more than .* its label and its weight",
+        ),
     ):
         refused(words, train, iter(examples))
 

@@ -29,7 +29,11 @@ def test_older_files_say_the_same(small, tmp_path):
     old = {
         name: value for name, value in new.items() if name not in ("layer_types", "rope_parameters")
     }
-    old |= {"global_attn_every_n_layers": 4, "global_rope_theta": 5e4, "local_rope_theta": 3e3}
+    old |= {
+        "global_attn_every_n_layers": 4,
+        "global_rope_theta": 5e4,
+        "local_rope_theta": 3e3,
+    }
     assert old.keys() != new.keys()
     for theirs in (new, old):
         path.write_text(json.dumps(theirs))
@@ -68,7 +72,12 @@ def test_layers_are_kept_in_their_order(small, tmp_path, refused):
         kept = load(tmp_path / folder, keep_layers=(0, 2)).backbone
         assert [block.window for block in kept.blocks] == [None, 2]
         for layers in ((1,), (0, 3), (1, 2)):
-            refused("must begin with 0 and have one", load, tmp_path / folder, keep_layers=layers)
+            refused(
+                "must begin with 0 and have one",
+                load,
+                tmp_path / folder,
+                keep_layers=layers,
+            )
 
 
 CONFIGS = [

@@ -131,7 +131,10 @@ def test_transformers_reads_as_ours(make_task, tokenizer, architecture, transfor
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     texts = [*LANGUAGES, *ODD, *odd_texts(300)]
     assert theirs(texts, add_special_tokens=False)["input_ids"] == tokenizer(texts)
-    texts = ["a b c d", "狐狸 x", "e"], ["b", "", "Лиса перешла дорогу, и никто её не видел."]
+    texts = (
+        ["a b c d", "狐狸 x", "e"],
+        ["b", "", "Лиса перешла дорогу, и никто её не видел."],
+    )
     given = theirs(*texts, padding="max_length", truncation=True, max_length=12)
     inputs = model.preprocessor(*texts)
     assert given["input_ids"] == inputs["token_ids"].tolist()

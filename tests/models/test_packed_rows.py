@@ -12,7 +12,10 @@ ROW = {  # three sequences and three places of padding
     "segment_ids": np.array([[0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, *[0] * 8, 1, 0, 0, 0]]),
     "sequence_ids": np.array([[1] * 5 + [2] * 7 + [3] * 9 + [0] * 3]),
 }
-SLOTS = {"mask_positions": np.array([[1, 3, 6, 13]]), "cls_positions": np.array([[0, 5, 12, 0]])}
+SLOTS = {
+    "mask_positions": np.array([[1, 3, 6, 13]]),
+    "cls_positions": np.array([[0, 5, 12, 0]]),
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,11 @@ def alone(number):
 
 def test_packed_outputs_are_those_of_sequences_alone(assert_close, model):
     packed = model.predict({**ROW, **SLOTS}, verbose=0)
-    assert packed["masked_lm"].shape == (1, 4, 30) and packed["next_sentence"].shape == (1, 4, 2)
+    assert packed["masked_lm"].shape == (1, 4, 30) and packed["next_sentence"].shape == (
+        1,
+        4,
+        2,
+    )
     states = model.backbone(ROW)["sequence_output"]
     for number, start in enumerate(STARTS):
         row = alone(number)
@@ -46,7 +53,10 @@ def test_rows_packed_wrongly_are_refused(model, refused):
         ({"sequence_ids": np.array([[1] * 5 + [3] * 19])}, r"got 3 at \[0, 5\]"),
         ({"sequence_ids": np.array([[1] * 5 + [0] + [2] * 18])}, r"got 2 at \[0, 6\]"),
         ({"sequence_ids": np.array([[1] * 20])}, "sequence_ids has shape"),
-        ({"cls_positions": np.array([[0, 24]])}, "cls_positions must be integers from 0 to 23"),
+        (
+            {"cls_positions": np.array([[0, 24]])},
+            "cls_positions must be integers from 0 to 23",
+        ),
         ({"padding_mask": np.ones((1, 24), "int32")}, "sequence_ids or padding_mask"),
     ):
         refused(message, model.predict, {**ROW, **SLOTS, **change}, verbose=0)

@@ -61,7 +61,10 @@ def test_settings_hidden_states_and_embeddings_equal_those_of_transformers(
     assert_close, difference, minilm, sentences, theirs
 ):
     model = BertTask.from_preset(minilm)
-    assert type(model) is BertEmbedder and (model.pooling, model.normalize) == ("mean", True)
+    assert type(model) is BertEmbedder and (model.pooling, model.normalize) == (
+        "mean",
+        True,
+    )
     assert model.preprocessor.sequence_length == 256 and model.preprocessor.tokenizer.lowercase
     assert not model.load_report.new and not model.load_report.left_over
     inputs = model.preprocessor(sentences)

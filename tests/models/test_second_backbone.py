@@ -130,7 +130,12 @@ def test_it_takes_what_keras_takes_and_has_no_files_of_other_libraries(own, tmp_
     keras_bert.BertClassifier(own, num_classes=2).save_to_preset(tmp_path)
     again = BertTask.from_preset(tmp_path, dtype="float32").backbone
     assert again.get_config() == {**own.get_config(), "dtype": "float32"}
-    refused("layers of OwnBackbone may differ", BertTask.from_preset, tmp_path, keep_layers=(0,))
+    refused(
+        "layers of OwnBackbone may differ",
+        BertTask.from_preset,
+        tmp_path,
+        keep_layers=(0,),
+    )
     refused("no argument remote", OwnBackbone, **own.get_config(), remote=True)
     refused("OwnBackbone", own.save_to_hugging_face, tmp_path)
 

@@ -46,7 +46,15 @@ def modern(letters, varied, request):
     ],
 )
 def test_a_folder_has_the_same_vectors(
-    theirs, backbone, preprocessor, untraced, assert_close, tmp_path, settings, prompts, default
+    theirs,
+    backbone,
+    preprocessor,
+    untraced,
+    assert_close,
+    tmp_path,
+    settings,
+    prompts,
+    default,
 ):
     reader = BertEmbedderPreprocessor(
         preprocessor.tokenizer, 12, prompts=prompts, default_prompt_name=default

@@ -27,7 +27,11 @@ SIZES = {  # words, layers, width, positions
     "Base": (30522, 12, 768, 512),
     "Large": (30522, 24, 1024, 512),
 }
-MODERN = {"num_hidden_layers": 4, "local_attention": 4, "pad_token_id": 0}  # rows of many blocks
+MODERN = {
+    "num_hidden_layers": 4,
+    "local_attention": 4,
+    "pad_token_id": 0,
+}  # rows of many blocks
 MODERN |= dict.fromkeys(f"{role}_token_id" for role in ("bos", "eos", "cls", "sep"))
 
 
@@ -37,10 +41,22 @@ def make_theirs(torch, transformers, tmp_path):
 
     def make(architecture, size="tiny", **config):
         words, layers, width, positions = SIZES[size]
-        names = ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"]
+        names = [
+            "hidden_size",
+            "num_hidden_layers",
+            "num_attention_heads",
+            "intermediate_size",
+        ]
         names += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
         if architecture.startswith("DistilBert"):
-            names = ["dim", "n_layers", "n_heads", "hidden_dim", "dropout", "attention_dropout"]
+            names = [
+                "dim",
+                "n_layers",
+                "n_heads",
+                "hidden_dim",
+                "dropout",
+                "attention_dropout",
+            ]
             config = {"seq_classif_dropout": 0.0, **config}
         if architecture.startswith("Electra"):
             config = {"embedding_size": width // 2, **config}
@@ -102,7 +118,10 @@ def random_batch(torch, theirs, seed=2):
         y = {"start": start, "end": end}
         given |= {f"{name}_positions": values for name, values in y.items()}
     elif head == "TokenClassification":
-        y, weights = draw.integers(0, config.num_labels, mask.shape), mask.astype("float32")
+        y, weights = (
+            draw.integers(0, config.num_labels, mask.shape),
+            mask.astype("float32"),
+        )
         given["labels"] = np.where(mask, y, -100)
     elif config.num_labels == 1:
         y = given["labels"] = draw.random((rows, 1)).astype("float32")
@@ -136,8 +155,17 @@ def pairs_of(model, arrays, theirs):
                 yield path, part, other
 
 
-THEIR_OUTPUTS = ("logits", "prediction_logits", "seq_relationship_logits", "pooler_output")
-THEIR_OUTPUTS += ("last_hidden_state", "end_logits", "start_logits")  # as ours are sorted by name
+THEIR_OUTPUTS = (
+    "logits",
+    "prediction_logits",
+    "seq_relationship_logits",
+    "pooler_output",
+)
+THEIR_OUTPUTS += (
+    "last_hidden_state",
+    "end_logits",
+    "start_logits",
+)  # as ours are sorted by name
 
 
 @pytest.fixture
@@ -163,7 +191,10 @@ def compare(torch, assert_close, difference):
             for each in (found, expected)
         )
         encoder = model.backbone
-        states = [*encoder.hidden_states(inputs), *encoder.attention_probabilities(inputs)]
+        states = [
+            *encoder.hidden_states(inputs),
+            *encoder.attention_probabilities(inputs),
+        ]
         states = [keras.ops.convert_to_numpy(part) for part in states]
         others = [part.detach().numpy() for part in given.hidden_states + given.attentions]
         # Those of tokens, of [B, S, H] and of [B, N, S, S].
@@ -201,13 +232,40 @@ def compare(torch, assert_close, difference):
     return compare
 
 
-ODD = {"hidden_size": 24, "intermediate_size": 10, "local_attention": 10, "norm_eps": 1e-3}
-ODD |= {"classifier_pooling": "mean", "hidden_activation": "relu", "classifier_activation": "relu"}
+ODD = {
+    "hidden_size": 24,
+    "intermediate_size": 10,
+    "local_attention": 10,
+    "norm_eps": 1e-3,
+}
+ODD |= {
+    "classifier_pooling": "mean",
+    "hidden_activation": "relu",
+    "classifier_activation": "relu",
+}
 UNTIED = {"tie_word_embeddings": False}
-EPSILON, RELU, SMALL = {"layer_norm_eps": 1e-5}, {"hidden_act": "relu"}, {"embedding_size": 16}
+EPSILON, RELU, SMALL = (
+    {"layer_norm_eps": 1e-5},
+    {"hidden_act": "relu"},
+    {"embedding_size": 16},
+)
 FAMILIES = {  # configs of an encoder, a masked LM, heads of classes, tags and spans; and a dropout
-    "Bert": ({}, {"hidden_act": "gelu_new", **EPSILON}, RELU, {}, {}, "classifier_dropout"),
-    "DistilBert": ({}, {"activation": "relu"}, {}, {}, {"qa_dropout": 0.3}, "seq_classif_dropout"),
+    "Bert": (
+        {},
+        {"hidden_act": "gelu_new", **EPSILON},
+        RELU,
+        {},
+        {},
+        "classifier_dropout",
+    ),
+    "DistilBert": (
+        {},
+        {"activation": "relu"},
+        {},
+        {},
+        {"qa_dropout": 0.3},
+        "seq_classif_dropout",
+    ),
     "Electra": (SMALL, {**RELU, **EPSILON}, RELU, SMALL, {}, "classifier_dropout"),
     "XLMRoberta": (EPSILON, RELU, {}, {}, {}, "classifier_dropout"),
     "Roberta": ({}, {}, {}, {}, {}, "classifier_dropout"),
@@ -219,22 +277,38 @@ SCORES = {"sentence_transformers": {"activation_fn": "torch.nn.modules.activatio
 HEADS = [
     ("BertForPreTraining", {}, BertPretrainer),
     ("BertForPreTraining", UNTIED, BertPretrainer),
-    ("BertForSequenceClassification", {"num_labels": 1, "type_vocab_size": 4}, BertClassifier),
+    (
+        "BertForSequenceClassification",
+        {"num_labels": 1, "type_vocab_size": 4},
+        BertClassifier,
+    ),
     ("ElectraModel", {}, BertBackbone),
 ]
 for family, (encoder, masked, classes, tags, spans, dropout) in FAMILIES.items():
     summary = "summary_last_dropout" if family == "Electra" else dropout
     HEADS += [
-        (f"{family}Model", encoder, ModernBertBackbone if "Modern" in family else BertBackbone),
+        (
+            f"{family}Model",
+            encoder,
+            ModernBertBackbone if "Modern" in family else BertBackbone,
+        ),
         (f"{family}ForMaskedLM", masked, BertPretrainer),
         (f"{family}ForMaskedLM", UNTIED, BertPretrainer),
-        (f"{family}ForSequenceClassification", {"num_labels": 3, **classes}, BertClassifier),
+        (
+            f"{family}ForSequenceClassification",
+            {"num_labels": 3, **classes},
+            BertClassifier,
+        ),
         (
             f"{family}ForSequenceClassification",
             {"num_labels": 1, dropout: 0.3, **SCORES},
             BertReranker,
         ),
-        (f"{family}ForTokenClassification", {"num_labels": 5, **tags}, BertTokenClassifier),
+        (
+            f"{family}ForTokenClassification",
+            {"num_labels": 5, **tags},
+            BertTokenClassifier,
+        ),
         (f"{family}ForQuestionAnswering", spans, BertSpanLabeler),
         (f"{family}ForMultipleChoice", {summary: 0.3}, BertMultipleChoice),
     ]
@@ -292,7 +366,8 @@ def test_every_head_computes_what_theirs_does_and_comes_and_goes(
 
 
 @pytest.mark.parametrize(
-    "size", [pytest.param("Base", marks=pytest.mark.slow), pytest.param("Large", **WEEKLY)]
+    "size",
+    [pytest.param("Base", marks=pytest.mark.slow), pytest.param("Large", **WEEKLY)],
 )
 def test_wide_models_compute_what_theirs_do(size, make_theirs, compare, tmp_path):
     theirs = make_theirs("BertForPreTraining", size)
@@ -352,7 +427,11 @@ def test_a_discriminator_is_an_encoder(make_theirs, tmp_path):
 @pytest.mark.slow
 def test_another_summary_of_choices_is_refused(make_theirs, tmp_path, refused):
     make_theirs("ElectraForMultipleChoice", summary_type="mean")
-    refused("summarizes choices by .*'mean'", BertMultipleChoice.from_preset, tmp_path / "theirs")
+    refused(
+        "summarizes choices by .*'mean'",
+        BertMultipleChoice.from_preset,
+        tmp_path / "theirs",
+    )
     assert BertBackbone.from_preset(tmp_path / "theirs").architecture == "electra"
 
 
@@ -376,13 +455,20 @@ def test_texts_are_read_as_by_transformers(transformers, make_theirs, tmp_path, 
         names = {"input_ids": "token_ids", "attention_mask": "padding_mask"}
         if family in ("Bert", "Electra"):
             names["token_type_ids"] = "segment_ids"
-        for read in (tokenizer, transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")):
+        for read in (
+            tokenizer,
+            transformers.AutoTokenizer.from_pretrained(tmp_path / "ours"),
+        ):
             given = read(*texts, padding="max_length", max_length=16)
             assert given == {theirs: inputs[ours].tolist() for theirs, ours in names.items()}
 
 
 def test_models_that_no_other_library_has_are_refused(make_backbone, tmp_path, refused):
-    settings = {"architecture": "distilbert", "num_segments": 0, "pooler_activation": "relu"}
+    settings = {
+        "architecture": "distilbert",
+        "num_segments": 0,
+        "pooler_activation": "relu",
+    }
     switches = {"num_segments": 0, "embedding_dim": 8, "pooler_activation": "relu"}
     for name, value in {**switches, "relative_bias": True}.items():
         save = make_backbone(**{name: value}).save_to_hugging_face

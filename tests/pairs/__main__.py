@@ -120,7 +120,10 @@ def main():
             entry["key"]: entry for entry in map(json.loads, lines) if entry["status"] == "ok"
         }
         covering = Covering(factors, forbidden(backend), arguments.seed)
-        tasks = [*({"run": run} for run in covering), *refusal_tasks(backend, factors, covering)]
+        tasks = [
+            *({"run": run} for run in covering),
+            *refusal_tasks(backend, factors, covering),
+        ]
         # Some of a few levels go with no others.
         impossible = set() if levels else covering.impossible
         os.environ.update(ENVIRONMENT, KERAS_BACKEND=backend)

@@ -74,7 +74,12 @@ def questions(texts, contexts, generator):
     for i, (text, context) in enumerate(zip(texts, contexts, strict=True)):
         start = 2 * int(generator.integers(0, (len(context) + 1) // 2))
         answers = [{"text": context[start], "answer_start": start}]
-        question = {"id": str(i), "question": text[:3], "context": context, "answers": answers}
+        question = {
+            "id": str(i),
+            "question": text[:3],
+            "context": context,
+            "answers": answers,
+        }
         found.append(question)
     return found
 
@@ -90,7 +95,11 @@ def pretraining_arrays(number=NUMBER, seed=1):
     y = {"masked_lm": generator.integers(5, 30, (number, 3), "int32")}
     y["next_sentence"] = np.arange(number, dtype="int32") % 2
     used = np.arange(3) < 1 + np.arange(number)[:, None] % 3
-    return x, y, {"masked_lm": np.float32(used), "next_sentence": np.ones(number, "float32")}
+    return (
+        x,
+        y,
+        {"masked_lm": np.float32(used), "next_sentence": np.ones(number, "float32")},
+    )
 
 
 @functools.cache

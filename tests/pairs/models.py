@@ -19,7 +19,11 @@ ENCODERS = {
         "num_segments": 0,
         "pooler_activation": "relu",
     },
-    "ELECTRA": {"architecture": "electra", "embedding_dim": 8, "pooler_activation": "gelu"},
+    "ELECTRA": {
+        "architecture": "electra",
+        "embedding_dim": 8,
+        "pooler_activation": "gelu",
+    },
     "RoBERTa": {"architecture": "roberta", "num_segments": 1},
     "XLM-RoBERTa": {"architecture": "xlm-roberta", "num_segments": 1},
     "MPNet": {"architecture": "mpnet", "num_segments": 0, "relative_bias": True},
@@ -82,7 +86,12 @@ def dropout_of(run):
 
 def make_backbone(run):
     sizes = {"vocabulary_size": tokenizer_of(run["encoder"]).vocabulary_size()}
-    sizes |= {"num_layers": 2, "num_heads": 2, "hidden_dim": 16, "max_sequence_length": LENGTH}
+    sizes |= {
+        "num_layers": 2,
+        "num_heads": 2,
+        "hidden_dim": 16,
+        "max_sequence_length": LENGTH,
+    }
     if run["encoder"] == "own":
         from tests.models.test_second_backbone import OwnBackbone
 

@@ -310,7 +310,12 @@ def finetune(case, **others):
         arguments["class_weight"] = CLASS_WEIGHT
     x, y, weights = raw_data(run)
     data = (x, y) if weights is None else (x, y, weights)
-    given = (data, (case.x, case.y), case.folder / "run", keras_bert.FineTuning(**arguments))
+    given = (
+        data,
+        (case.x, case.y),
+        case.folder / "run",
+        keras_bert.FineTuning(**arguments),
+    )
     first, again = (
         keras_bert.finetune(case.model, *given, batching=batching_of(run), **others)
         for _ in range(2)

@@ -57,7 +57,10 @@ REFUSED = [
         labels=others("labels", "in the examples"),
     ),
     refusal(
-        None, "labels are given apart", task=others("task", *UNLABELLED), labels="in the examples"
+        None,
+        "labels are given apart",
+        task=others("task", *UNLABELLED),
+        labels="in the examples",
     ),
     refusal(
         None,
@@ -72,7 +75,10 @@ REFUSED = [
         labels="numbers",
     ),
     refusal(
-        None, "rows of numbers are vectors to learn", task="embedder of labels", labels="one-hot"
+        None,
+        "rows of numbers are vectors to learn",
+        task="embedder of labels",
+        labels="one-hot",
     ),
     refusal(None, "a corpus or arrays hold the masked rows", task=PRETRAINERS, data=RAW),
     refusal(
@@ -101,7 +107,10 @@ REFUSED = [
         labels="names",
     ),
     refusal(
-        None, "questions must be in memory", task=("spans", "choices"), data="tf.data of texts"
+        None,
+        "questions must be in memory",
+        task=("spans", "choices"),
+        data="tf.data of texts",
     ),
     refusal(
         None,
@@ -154,7 +163,12 @@ REFUSED = [
         data=(*DATASETS, "generator", "iterable"),
         validation="split",
     ),
-    refusal("nothing to train", "a `BertEmbedder` has no head", task=EMBEDDERS, freezing="encoder"),
+    refusal(
+        "nothing to train",
+        "a `BertEmbedder` has no head",
+        task=EMBEDDERS,
+        freezing="encoder",
+    ),
     refusal(
         "no sample_weight",
         "the loss compares examples with each other",
@@ -269,7 +283,10 @@ REFUSED = [
         after="SavedModel",
     ),
     refusal(
-        "OwnBackbone", "other libraries have no class for it", encoder="own", after="Hugging Face"
+        "OwnBackbone",
+        "other libraries have no class for it",
+        encoder="own",
+        after="Hugging Face",
     ),
     refusal(
         "has num_features=2",

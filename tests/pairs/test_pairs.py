@@ -38,7 +38,8 @@ MORE = [(FLOAT32, 8, 24), (COARSE, 4, 12)]
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "dtypes, start, stop", [*RUNS, *(pytest.param(*runs, marks=pytest.mark.slow) for runs in MORE)]
+    "dtypes, start, stop",
+    [*RUNS, *(pytest.param(*runs, marks=pytest.mark.slow) for runs in MORE)],
 )
 def test_runs_that_meet_most_pairs_work(dtypes, start, stop, eagerly):
     """Untraced, which takes nearly all of the time; the numbers of float32 say most."""
@@ -52,15 +53,29 @@ def test_runs_that_meet_most_pairs_work(dtypes, start, stop, eagerly):
 
 
 # Those whose losses count slots, windows or pairs of rows.
-TASKS = ("pretrainer on arrays", "tags", "windows", "embedder of pairs", "embedder of scores")
+TASKS = (
+    "pretrainer on arrays",
+    "tags",
+    "windows",
+    "embedder of pairs",
+    "embedder of scores",
+)
 TWO = {"devices": ("two",), "dtype": FLOAT32, "after": AFTER, "task": TASKS}
-TWO |= {"batching": ("fixed",), "freezing": ("none",)}  # all are exact, and all weights move
+TWO |= {
+    "batching": ("fixed",),
+    "freezing": ("none",),
+}  # all are exact, and all weights move
 SCALED = {"dtype": (*FLOAT32, "mixed_float16")}
 
 
 def command(backend, *options, **levels):
     levels = [f"{name}={v}" for name, values in {**TWO, **levels}.items() for v in values]
-    fixed = ("--backends", backend, "--seed", 14)  # whose first runs have each of the tasks
+    fixed = (
+        "--backends",
+        backend,
+        "--seed",
+        14,
+    )  # whose first runs have each of the tasks
     return ["-m", "tests.pairs", *fixed, *options, "--levels", *levels]
 
 
@@ -74,7 +89,8 @@ CASES = [
     pytest.param(command("tensorflow", "--first", 6), marks=[ON_TENSORFLOW, pytest.mark.slow]),
     pytest.param(command("jax", "--first", 4), marks=[ON_JAX, pytest.mark.slow]),
     pytest.param(
-        command("tensorflow", "--first", 2, **XLA), marks=[ON_TENSORFLOW, pytest.mark.weekly]
+        command("tensorflow", "--first", 2, **XLA),
+        marks=[ON_TENSORFLOW, pytest.mark.weekly],
     ),
 ]
 

@@ -18,7 +18,12 @@ CLASS_WEIGHT = {0: 3.0, 1: 0.5}
 # Factors that change the numbers of training; all others must not.
 CHANGE = ("task", "lora", "freezing", "weights", "loss", "optimizer", "encoder")
 RATE = 1e-3
-UNIT = {"float32": 2**-24, "mixed_float16": 2**-11, "mixed_bfloat16": 2**-8, "bfloat16": 2**-8}
+UNIT = {
+    "float32": 2**-24,
+    "mixed_float16": 2**-11,
+    "mixed_bfloat16": 2**-8,
+    "bfloat16": 2**-8,
+}
 
 
 class Trained:
@@ -61,7 +66,12 @@ def raw_data(run, number=NUMBER, seed=1):
         batches = examples.corpus_batches(run, has_next_sentence(run["encoder"]), seed)
         rows = examples.concatenated(list(batches.as_numpy_iterator()))
         x, y, w = (sliced(part, slice(number)) for part in rows)
-    if is_pretrainer(run) and run["encoder"] in ("DistilBERT", "MPNet", "ModernBERT", "own"):
+    if is_pretrainer(run) and run["encoder"] in (
+        "DistilBERT",
+        "MPNet",
+        "ModernBERT",
+        "own",
+    ):
         x.pop("segment_ids", None)
     if run["weights"] == "sample_weight" and w is None:
         w = np.linspace(0.2, 2, number).astype("float32")
@@ -382,7 +392,10 @@ def check_training(run, trained):
     if run["dtype"] == "float32":
         names |= expected.history.keys() & trained.history.keys()
     for name in names:
-        found, wanted = np.array(trained.history.get(name, [])), np.array(expected.history[name])
+        found, wanted = (
+            np.array(trained.history.get(name, [])),
+            np.array(expected.history[name]),
+        )
         assert len(found) == len(wanted), f"{name}: {found} for {wanted}"
         error, bound = np.abs(found - wanted).max(), loss_bound(run, wanted)
         assert error <= bound, f"{name}: {found} for {wanted}, {error:.1e} of {bound:.1e}"

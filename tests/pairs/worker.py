@@ -43,7 +43,10 @@ def outcome(task):
     try:
         check(task["run"], task.get("match"))
     except Exception as error:
-        result = {"status": "failed", "error": f"{type(error).__name__}: {str(error)[:600]}"}
+        result = {
+            "status": "failed",
+            "error": f"{type(error).__name__}: {str(error)[:600]}",
+        }
         result["where"] = traceback.format_exc()[-3000:]
     keras.config.set_dtype_policy("float32")
     gc.collect()

@@ -62,7 +62,11 @@ def test_the_page_answers_to_the_mouse(tmp_path):
     path = tmp_path / "view.html"
     path.write_text(page.replace("<body>", f"<body>{SCRIPT}"), encoding="utf-8")
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    command += [f"--user-data-dir={tmp_path}/profile", "--virtual-time-budget=5000", path.as_uri()]
+    command += [
+        f"--user-data-dir={tmp_path}/profile",
+        "--virtual-time-budget=5000",
+        path.as_uri(),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     [text] = re.findall(r'<pre id="result">(.*?)</pre>', done.stdout, flags=re.DOTALL)
     found = json.loads(html.unescape(text))

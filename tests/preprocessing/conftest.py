@@ -9,7 +9,14 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 def vocabulary():
     """Letters, the ids 5 to 30; letters that continue a word; marks and two ideographs."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return [*special, *LETTERS, *(f"##{letter}" for letter in LETTERS), *".,()'@-", "中", "国"]
+    return [
+        *special,
+        *LETTERS,
+        *(f"##{letter}" for letter in LETTERS),
+        *".,()'@-",
+        "中",
+        "国",
+    ]
 
 
 @pytest.fixture(scope="session")

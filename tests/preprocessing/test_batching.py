@@ -57,4 +57,7 @@ def test_sizes_that_are_invalid_are_refused(refused):
 def test_lengths_may_be_an_array_or_an_iterator():
     for make in (np.array, iter):
         assert Batching(pad_to=make([8, 16])).pad_to == (8, 16)
-        assert Batching(bucket_lengths=make([8, 16])).for_rows(16).bucket_lengths == (8, 16)
+        assert Batching(bucket_lengths=make([8, 16])).for_rows(16).bucket_lengths == (
+            8,
+            16,
+        )

@@ -40,7 +40,11 @@ def test_buckets_count_the_tokens_of_all_choices(preprocessor):
     long = {"context": "a " * 20, "choices": ["b", "c", "d", "e", "f"], "label": 0}
     rows = preprocessor.read([long] * 4 + [GOOD] * 5, with_labels=True)
     data = rows.batches(Batching(bucket_lengths=(8, 14), tokens_per_batch=5 * 14 * 3))
-    assert [inputs["token_ids"].shape for inputs, _ in data] == [(3, 5, 14), (5, 5, 8), (1, 5, 14)]
+    assert [inputs["token_ids"].shape for inputs, _ in data] == [
+        (3, 5, 14),
+        (5, 5, 8),
+        (1, 5, 14),
+    ]
 
 
 def test_labels_and_weights_may_be_apart(preprocessor, refused):

@@ -73,7 +73,11 @@ def test_longest_first_truncates_pairs_as_hugging_face_does(tokenizer, vocabular
     tokenizers = pytest.importorskip("tokenizers")
     theirs = tokenizers.BertWordPieceTokenizer({word: i for i, word in enumerate(vocabulary)})
     generator = np.random.default_rng(6)
-    names = {"token_ids": "ids", "segment_ids": "type_ids", "padding_mask": "attention_mask"}
+    names = {
+        "token_ids": "ids",
+        "segment_ids": "type_ids",
+        "padding_mask": "attention_mask",
+    }
     for length in range(4, 24):
         theirs.enable_truncation(length)  # longest_first by default
         theirs.enable_padding(length=length)

@@ -27,7 +27,11 @@ def test_batches_hold_what_a_call_makes_with_labels_and_weights(
         labelled = expected, np.array(LABELS), np.float32(WEIGHTS)
         assert_close([*preprocessor.batches(x, LABELS, WEIGHTS, batching=FULL)], [labelled])
     numbers[4, 1] = np.nan
-    refused("features must be finite numbers; got nan at .4, 1", preprocessor.batches, with_numbers)
+    refused(
+        "features must be finite numbers; got nan at .4, 1",
+        preprocessor.batches,
+        with_numbers,
+    )
 
 
 def test_texts_are_cut_into_parts_with_their_features(preprocessor):

@@ -49,8 +49,15 @@ def test_a_context_of_several_questions_is_tokenized_once(preprocessor):
 
 
 def test_examples_without_an_answer_to_train_on_are_left_out(preprocessor, refused, caplog):
-    examples = [example("a", "b c", ("c", 0)), example("a", "b c", ("c", 2)), example("a", "b")]
-    assert labels_of(preprocessor, examples) == [(4, 4), (0, 0)]  # the last one lists none
+    examples = [
+        example("a", "b c", ("c", 0)),
+        example("a", "b c", ("c", 2)),
+        example("a", "b"),
+    ]
+    assert labels_of(preprocessor, examples) == [
+        (4, 4),
+        (0, 0),
+    ]  # the last one lists none
     assert "1 of 3 questions have no answer at its answer_start" in caplog.text
     refused("No question has answers to train on", trained_windows, examples[:1], preprocessor)
 
@@ -81,7 +88,10 @@ def test_scores_are_those_of_squad(preprocessor, refused):
 def test_answers_to_questions_without_an_id_are_written_by_their_places(preprocessor, tmp_path):
     answers = [{"answer": "c", "null_odds": -1.0}, {"answer": "", "null_odds": 1.0}]
     SpanScorer(preprocessor).write(tmp_path, "test", answers, [example("a", "b c")] * 2)
-    assert json.loads((tmp_path / "test_predictions.json").read_text()) == {"0": "c", "1": ""}
+    assert json.loads((tmp_path / "test_predictions.json").read_text()) == {
+        "0": "c",
+        "1": "",
+    }
 
 
 def test_examples_and_arguments_that_do_not_fit_are_refused(preprocessor, tokenizer, refused):

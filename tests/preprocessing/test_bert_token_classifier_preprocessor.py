@@ -29,12 +29,21 @@ def test_without_names_labels_are_numbers(tokenizer, refused):
 def test_words_are_told_from_texts():
     for words in (WORDS, [np.array(["a"])], [("a",), ()], {"words": WORDS}):
         assert holds_words(words)
-    for texts in ("a b", ["a", "b"], np.array(["a"]), [], tf.data.Dataset.from_tensors("a")):
+    for texts in (
+        "a b",
+        ["a", "b"],
+        np.array(["a"]),
+        [],
+        tf.data.Dataset.from_tensors("a"),
+    ):
         assert not holds_words(texts)
 
 
 def test_sentences_of_a_document_stay_together(preprocessor):
-    words, documents = [[letter] for letter in "abcdefghij"], [0, 0, 0, 1, 2, 2, 2, 2, 3, 3]
+    words, documents = (
+        [[letter] for letter in "abcdefghij"],
+        [0, 0, 0, 1, 2, 2, 2, 2, 3, 3],
+    )
     for sentences, size, counts in (
         (words, 4, [4, 4, 2]),
         ({"words": words, "documents": documents}, 2, [3, 5, 2]),
@@ -103,7 +112,11 @@ def test_examples_that_are_not_words_with_tags_are_refused(preprocessor, refused
         ("trains on lists of words.*got texts", ["a b"], [0]),
         ("no sample_weight", WORDS, TAGS, [1, 1, 1]),
         ("3 sentences but 1 documents", {"words": WORDS, "documents": [0]}),
-        ("Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC", WORDS, [["O", "LOC"], [], []]),
+        (
+            "Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC",
+            WORDS,
+            [["O", "LOC"], [], []],
+        ),
         ("must have a list of tags; number 0", WORDS[:1], tf.constant(["O"])),
         ("2 words in sentence 0 but 1 labels", WORDS, [["O"], [], []]),
         ("There are no words", [[], []]),

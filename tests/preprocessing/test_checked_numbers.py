@@ -64,7 +64,12 @@ def test_what_is_not_one_number_each_is_left_alone():
 def test_no_labels_and_names_are_refused_at_once(refused):
     refused("yields no labels; make it yield .x, label.", with_class_check, slices(IDS), 3)
     names = examples(["good"])
-    refused("num_classes=3; the dataset yields strings.*label_names", with_class_check, names, 3)
+    refused(
+        "num_classes=3; the dataset yields strings.*label_names",
+        with_class_check,
+        names,
+        3,
+    )
 
 
 def test_places_of_choices_are_checked_on_their_way():

@@ -78,7 +78,12 @@ def test_labels_weights_and_scores_may_be_floats_of_any_width():
 def test_several_labels_become_zeros_and_ones():
     expected = [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     lists = [["good", "bad"], [], ["fine"]]
-    for labels in (lists, [*map(set, lists)], [*map(np.array, lists)], np.array(expected, bool)):
+    for labels in (
+        lists,
+        [*map(set, lists)],
+        [*map(np.array, lists)],
+        np.array(expected, bool),
+    ):
         matrix = label_matrix(labels, NAMES)
         assert matrix.tolist() == expected and matrix.dtype == np.float32
     assert label_matrix([[], []], NAMES).tolist() == [[0, 0, 0]] * 2
@@ -94,7 +99,12 @@ def test_labels_and_weights_that_cannot_be_meant_are_refused(refused):
         (class_weights, "'good' must be a finite .* at least 0; got -1", {"good": -1}),
         (class_weights, "'balanced'; got .*dict of weights by class", np.ones(3)),
         (class_weights, "counts the labels: give an array y", "balanced"),
-        (class_targets, "Label 0 is (1180591620717411303424|'.*xff')", [2**70, 0], [b"\xff", b"a"]),
+        (
+            class_targets,
+            "Label 0 is (1180591620717411303424|'.*xff')",
+            [2**70, 0],
+            [b"\xff", b"a"],
+        ),
         (class_targets, r"one-hot.*shape \(2, 4\)", np.zeros((2, 4), int)),
         (choice_targets, r"question's choices.*got (\[\{\}|-2 at .0)", [{}, {}], [[-2]]),
     ):

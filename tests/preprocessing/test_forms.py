@@ -11,11 +11,29 @@ slices = tf.data.Dataset.from_tensor_slices
 IDS = np.zeros((3, 4), "int32")
 
 RAW = [  # other than in `test_text_examples.py`
-    *("a b", b"a b", [], pd.Series(["a"], dtype="string"), [{"question": "a", "context": "b"}]),
-    *({"text": ["a"], "features": IDS}, slices({"text": ["a"]}), slices((["a"], [1])).batch(1)),
+    *(
+        "a b",
+        b"a b",
+        [],
+        pd.Series(["a"], dtype="string"),
+        [{"question": "a", "context": "b"}],
+    ),
+    *(
+        {"text": ["a"], "features": IDS},
+        slices({"text": ["a"]}),
+        slices((["a"], [1])).batch(1),
+    ),
 ]
 PREPARED = [
-    *(IDS, [1, 2], {"token_ids": IDS}, tf.constant(IDS), None, pd.Series([1]), pd.DataFrame([1])),
+    *(
+        IDS,
+        [1, 2],
+        {"token_ids": IDS},
+        tf.constant(IDS),
+        None,
+        pd.Series([1]),
+        pd.DataFrame([1]),
+    ),
     slices(({"token_ids": IDS}, ["a", "b", "c"])),
 ]
 

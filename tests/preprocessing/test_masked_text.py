@@ -6,7 +6,19 @@ import pytest
 from keras_bert import BertPreprocessor, BertTokenizer
 from keras_bert.preprocessing.whole_texts import masked_inputs
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain", "##s", ".", "mask"]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "rain",
+    "in",
+    "spain",
+    "##s",
+    ".",
+    "mask",
+]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,12 @@ tf = pytest.importorskip("tensorflow")
 
 from keras_bert import Batching
 from keras_bert.preprocessing.batches import StreamBatches
-from keras_bert.preprocessing.translators import count_of, first_element, label_name, with_first
+from keras_bert.preprocessing.translators import (
+    count_of,
+    first_element,
+    label_name,
+    with_first,
+)
 
 ROWS = ["a", "b", "c"]
 slices = tf.data.Dataset.from_tensor_slices(ROWS)
@@ -40,7 +45,12 @@ def test_a_label_is_rather_that_of_a_class_than_a_score():
 
 
 def test_examples_are_counted_where_their_number_is_known():
-    loader = {"dataset": ROWS, "sampler": np.arange(3), "batch_sampler": None, "batch_size": 2}
+    loader = {
+        "dataset": ROWS,
+        "sampler": np.arange(3),
+        "batch_sampler": None,
+        "batch_size": 2,
+    }
     for x, expected in (
         (slices, 3),
         (slices.repeat(), math.inf),

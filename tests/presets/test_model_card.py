@@ -25,7 +25,14 @@ TASKS = {
     "BertEmbedder": "sentence-similarity",
     "BertReranker": "text-ranking",
 }
-HOSTILE = ["a|b", "`code`", "---", "# head\n# line", "<script>alert(1)</script>", CARD_MARK]
+HOSTILE = [
+    "a|b",
+    "`code`",
+    "---",
+    "# head\n# line",
+    "<script>alert(1)</script>",
+    CARD_MARK,
+]
 HOSTILE += ["[x](javascript:1)", "``", "key: value", "\ud800", "سلام\u200cها"]
 
 
@@ -117,7 +124,11 @@ def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, e
     keras_bert.finetune(classifier, examples, examples, tmp_path, settings, test=examples)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
-    for fact in ("`training examples`: `8`", f"`accuracy`: {scores['accuracy']:.4g}", "On `test`:"):
+    for fact in (
+        "`training examples`: `8`",
+        f"`accuracy`: {scores['accuracy']:.4g}",
+        "On `test`:",
+    ):
         assert fact in text
 
 

@@ -4,7 +4,12 @@ import h5py
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertEmbedder
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedder,
+)
 from keras_bert.files.whole import temporary_name
 
 FILES = ["README.md", "checksums.json", "config.json", "model.weights.h5"]
@@ -113,9 +118,18 @@ def test_a_config_of_no_preset_is_reported(tmp_path):
     (tmp_path / "checksums.json").write_text("{}")
     h5py.File(tmp_path / "model.weights.h5", "w").close()
     for config, message in (
-        ('{"format": 3, "class": "BertClassifier"}', "config.json: format must be one of 4; g"),
-        ('{"format": 4, "class": "keras_bert>BertClassifier"}', "names the class '', which isn't"),
-        ('{"format": 4, "class": "Mine", "config": {}}', "class 'Mine', which isn't defined"),
+        (
+            '{"format": 3, "class": "BertClassifier"}',
+            "config.json: format must be one of 4; g",
+        ),
+        (
+            '{"format": 4, "class": "keras_bert>BertClassifier"}',
+            "names the class '', which isn't",
+        ),
+        (
+            '{"format": 4, "class": "Mine", "config": {}}',
+            "class 'Mine', which isn't defined",
+        ),
         (
             '{"format": 4, "class": "keras_bert>BertBackbone", "config": {"layers": 2}}',
             "doesn't describe a BertBackbone.*layers",

@@ -4,7 +4,12 @@ import keras
 import pytest
 
 import keras_bert
-from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertPreprocessor
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertPreprocessor,
+)
 
 
 def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, tmp_path, refused):
@@ -69,14 +74,22 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews, refused
         ({"label_names": ["a", "b"], "threshold": 0.6}, {}),
         ({"label_names": THREE}, {"num_classes": 3}),
         ({"window_stride": None}, {}),
-        ({"threshold": None, "truncation": None}, {"threshold": 0.3, "truncation": "tail"}),
+        (
+            {"threshold": None, "truncation": None},
+            {"threshold": 0.3, "truncation": "tail"},
+        ),
     ):
         model = from_preset(reviews, **given)
         assert settings_of(model) == SAVED | given | effect
         assert bool(model.load_report.new) is (model.num_classes == 3)  # names alone leave the head
     message = "There are 2 classes but 3 label_names"
     refused(message, from_preset, reviews, num_classes=2, label_names=THREE)
-    refused("sequence_length=20 exceeds.* 16 positions", from_preset, reviews, sequence_length=20)
+    refused(
+        "sequence_length=20 exceeds.* 16 positions",
+        from_preset,
+        reviews,
+        sequence_length=20,
+    )
 
 
 def test_a_preprocessor_may_be_replaced_and_changed(reviews, preprocessor):
@@ -98,7 +111,10 @@ def test_a_preprocessor_may_be_replaced_and_changed(reviews, preprocessor):
 def test_another_task_takes_over_the_text_settings_alone(reviews):
     model = keras_bert.BertTokenClassifier.from_preset(reviews, num_classes=2)
     assert model.preprocessor.label_names == ["0", "1"]
-    assert (model.preprocessor.sequence_length, model.preprocessor.truncation) == (12, "tail")
+    assert (model.preprocessor.sequence_length, model.preprocessor.truncation) == (
+        12,
+        "tail",
+    )
     assert model.load_report.new.keys() == {"logits/kernel", "logits/bias"}
     found = keras_bert.BertTokenClassifierPreprocessor.from_preset(reviews)
     assert found.label_names is None and found.truncation == "tail"
@@ -126,4 +142,8 @@ def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path,
             found = keras_bert.BertTokenizer.from_preset(source, lowercase)
             assert found.get_vocabulary() == vocabulary and found.lowercase is (lowercase is None)
     make_backbone().save_to_preset(tmp_path / "encoder")
-    refused("encoder has no vocabulary", keras_bert.BertTokenizer.from_preset, tmp_path / "encoder")
+    refused(
+        "encoder has no vocabulary",
+        keras_bert.BertTokenizer.from_preset,
+        tmp_path / "encoder",
+    )

@@ -52,7 +52,11 @@ def save_checkpoint(model, folder):
     checkpoint.wait()
 
 
-WRITERS = [BertClassifier.save_to_preset, BertClassifier.save_to_hugging_face, save_checkpoint]
+WRITERS = [
+    BertClassifier.save_to_preset,
+    BertClassifier.save_to_hugging_face,
+    save_checkpoint,
+]
 
 
 def contents(folder):

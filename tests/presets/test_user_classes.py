@@ -83,7 +83,10 @@ def test_a_registered_subclass_loads_by_itself_and_by_its_bases(folder):
 def test_a_registered_backbone_comes_back_as_its_class(make_backbone, tmp_path, difference):
     rope = Rope.from_config({**make_backbone().get_config(), "base": 500})
     BertClassifier(rope, 2).save_to_preset(tmp_path)
-    for cls, arguments in ((BertClassifier, {"num_classes": 3}), (BertBackbone, {"dropout": 0.5})):
+    for cls, arguments in (
+        (BertClassifier, {"num_classes": 3}),
+        (BertBackbone, {"dropout": 0.5}),
+    ):
         backbone = cls.from_preset(tmp_path, **arguments).backbone
         assert type(backbone) is Rope and backbone.base == 500
         assert difference(backbone.token_embedding.embeddings, rope.token_embedding.embeddings) == 0
@@ -147,9 +150,15 @@ def test_what_could_not_be_loaded_is_refused_when_it_is_saved(
     for model, message in (
         (Unknown(backbone, 2), "^Unknown can't be saved.*register_keras_serial"),
         (BertClassifier(own, 2), "^UnknownBackbone can't be saved"),
-        (BertClassifier(backbone, 2, UnknownReader.like(preprocessor)), "^UnknownReader can't"),
+        (
+            BertClassifier(backbone, 2, UnknownReader.like(preprocessor)),
+            "^UnknownReader can't",
+        ),
         (Forgetful(backbone, 2, "A"), "Forgetful can't be saved: .*'grade'"),
-        (Adapted(backbone, act=cubed, num_classes=2), "Adapted can't .*cubed.*registered"),
+        (
+            Adapted(backbone, act=cubed, num_classes=2),
+            "Adapted can't .*cubed.*registered",
+        ),
     ):
         refused(message, model.save_to_preset, tmp_path / "model")
     assert not list(tmp_path.iterdir())
@@ -170,7 +179,10 @@ def test_a_tokenizer_of_another_class_needs_a_preprocessor_that_names_it(
 ):
     tokenizer = Marking.from_config(letters.get_config())
     model = BertClassifier(make_backbone(), 2, BertClassifierPreprocessor(tokenizer, 12))
-    for save, *arguments in ((model.save_to_preset, tmp_path / "plain"), (model.get_config,)):
+    for save, *arguments in (
+        (model.save_to_preset, tmp_path / "plain"),
+        (model.get_config,),
+    ):
         refused("Marking can't be saved.*tokenizer_class", save, *arguments)
     model = BertClassifier(make_backbone(), 2, ReadsMarked(tokenizer, 12))
     for way in ("preset", "file", "config"):
@@ -182,7 +194,14 @@ KEEPS = {  # what a constructor does with an argument
     "nothing": lambda self, scale: None,
     "another value": lambda self, scale: setattr(self, "scale", 2 * scale),
 }
-BASES = (BertClassifier, BertBackbone, BertClassifierPreprocessor, Pooling, AdamW, EmbeddingLoss)
+BASES = (
+    BertClassifier,
+    BertBackbone,
+    BertClassifierPreprocessor,
+    Pooling,
+    AdamW,
+    EmbeddingLoss,
+)
 BASES += (WeightedBinaryCrossentropy, WarmupLinearDecay)
 NEEDED = {
     WeightedBinaryCrossentropy: {"pos_weight": [2.0]},

@@ -31,15 +31,31 @@ def test_codah_is_read_and_its_quotes_stand(write):
 
 def test_other_files_are_refused_with_the_line(write, refused):
     for text, name, message in (
-        ("o\ta\tb\tc\t0\no\ta\tb\t1\n", "a.tsv", r"a\.tsv, line 2: 4 columns, but.*has 5"),
+        (
+            "o\ta\tb\tc\t0\no\ta\tb\t1\n",
+            "a.tsv",
+            r"a\.tsv, line 2: 4 columns, but.*has 5",
+        ),
         ("o\ta\tb\tc\t0\n\no\ta\tb\t \t1\n", "a.tsv", r"line 3: ending 1 of 2 is empty"),
-        ("o\ta\tb\tc\t0\no\ta\tb\tc\t2\n", "a.tsv", r"line 2: the label '2' is not.*0 to 1"),
+        (
+            "o\ta\tb\tc\t0\no\ta\tb\tc\t2\n",
+            "a.tsv",
+            r"line 2: the label '2' is not.*0 to 1",
+        ),
         ("o\ta\tb\tc\t²\n", "a.tsv", r"line 1: the label '²' is not"),
-        ("question\tx\ty\tz\tlabel\no\ta\tb\tc\t0\n", "a.tsv", "line 1: the label 'label'.*sent1"),
+        (
+            "question\tx\ty\tz\tlabel\no\ta\tb\tc\t0\n",
+            "a.tsv",
+            "line 1: the label 'label'.*sent1",
+        ),
         ("o\ta\tb\t0\n", "a.tsv", "has 4 columns.*two or more choices"),
         ("sent1,sent2,ending0,ending2\na,b,c,d\n", "a.csv", "no column 'ending1'"),
         ("sent1,ending0,ending1\na,b,c\n", "a.csv", "no column 'sent2'"),
-        ('sent1,sent2,ending0,ending1,label\n"a\nb",c,d,e,0\na,c,d,e,\n', "a.csv", "line 4: .*''"),
+        (
+            'sent1,sent2,ending0,ending1,label\n"a\nb",c,d,e,0\na,c,d,e,\n',
+            "a.csv",
+            "line 4: .*''",
+        ),
         ("sent1,sent2,ending0,ending1\n", "a.csv", "no rows"),
     ):
         refused(message, read_choices, write(text, name))

@@ -46,7 +46,11 @@ def test_every_scheme_is_recognised_and_rewritten(write):
 
 def test_tags_against_their_scheme(write, refused):
     for tags, message, repaired in (
-        ("B-A O I-A", "line 3: 'I-A' .* 'B-A' in BIO, and line 1: .* 'I-A' in IOB1", "B-A O B-A"),
+        (
+            "B-A O I-A",
+            "line 3: 'I-A' .* 'B-A' in BIO, and line 1: .* 'I-A' in IOB1",
+            "B-A O B-A",
+        ),
         ("B-A I-B", "line 2: 'I-B' must be 'B-B' in BIO, and line 1", "B-A B-B"),
         ("B-A O S-A", "line 1: 'B-A' must be 'S-A' in BIOES", "B-A O B-A"),
         ("O I-A E-A", "line 2: 'I-A' must be 'B-A' in BIOES", "O B-A I-A"),

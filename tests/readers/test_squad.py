@@ -38,7 +38,10 @@ def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
         ((8, 12), question("one of two", ("book", 0), ("book", 8))),
         (None, question("none", is_impossible=False)),
         ((0, 0), question("empty")),
-        ((0, 0), question("impossible", is_impossible=True, plausible_answers=[{"text": "a"}])),
+        (
+            (0, 0),
+            question("impossible", is_impossible=True, plausible_answers=[{"text": "a"}]),
+        ),
         ((0, 0), question("both", ("book", 8), is_impossible=True)),
         (None, question("blank", (" ", 2))),
         ((6, 12), question("spaces", (" a book", 5))),
@@ -71,7 +74,11 @@ def test_other_values_are_refused_with_the_place(write, refused):
     large = 12345
     for questions, context, message in (
         ([], 5, r"data\[0\].paragraphs\[0\].context must be a string; got 5"),
-        ([question("1", ("a", "0"))], "", r"qas\[0\].answers\[0\].answer_start must be.*got '0'"),
+        (
+            [question("1", ("a", "0"))],
+            "",
+            r"qas\[0\].answers\[0\].answer_start must be.*got '0'",
+        ),
         ([question("1")] * 2, "", r"qas\[1\]: the id '1' occurs twice"),
         ([question("\ud800")], "", "id must be a text, without"),
         ([question("1", ("a", large))], "", r"squad\.json.*digits"),

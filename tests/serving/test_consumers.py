@@ -19,7 +19,11 @@ TEXTS = ["Berlin is a city on the river Spree.", "Where is Berlin?"]
 MODELS = {  # {folder: (class, examples, key of its answers)}
     "classifier": ("BertClassifier", TEXTS, "probabilities"),
     "tagger": ("BertTokenClassifier", TEXTS[:1], "entity_score"),
-    "reader": ("BertSpanLabeler", [{"question": TEXTS[1], "context": TEXTS[0]}], "answer"),
+    "reader": (
+        "BertSpanLabeler",
+        [{"question": TEXTS[1], "context": TEXTS[0]}],
+        "answer",
+    ),
     "embedder": ("BertEmbedder", TEXTS, "embedding"),
 }
 LABELS = {"classifier": ["maybe", "no", "yes"], "tagger": ["O", "B-LOC", "I-LOC"]}

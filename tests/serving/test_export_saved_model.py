@@ -51,8 +51,18 @@ def test_what_cannot_be_exported_says_why(model, monkeypatch, tmp_path, refused)
     for task, folder, version, message in (
         (model, "there", 1, "already exists. Export with version=2"),
         (model, "served", 0, "version must be at least 1; got 0"),
-        (keras_bert.BertClassifier(backbone, 3), "served", 1, "Text needs a preprocessor.*BertC"),
-        (keras_bert.BertPretrainer(backbone), "served", 1, "has no answers for a text.*save_to_p"),
+        (
+            keras_bert.BertClassifier(backbone, 3),
+            "served",
+            1,
+            "Text needs a preprocessor.*BertC",
+        ),
+        (
+            keras_bert.BertPretrainer(backbone),
+            "served",
+            1,
+            "has no answers for a text.*save_to_p",
+        ),
     ):
         refused(message, task.export, tmp_path / folder, version=version)
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")

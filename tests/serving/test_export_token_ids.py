@@ -22,11 +22,28 @@ from tests.conftest import VOCABULARY
 from tests.models.conftest import TASKS
 from tests.runtimes import RUN
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *"the a film book is was good bad .".split(),
+]
 WORDS += ["##s", "##es", "é", "中"]
-TEXTS = ["The film was GOOD.", "a bad book", "", "books; films é! 中国 the", "e\u0301 a\x00b"]
+TEXTS = [
+    "The film was GOOD.",
+    "a bad book",
+    "",
+    "books; films é! 中国 the",
+    "e\u0301 a\x00b",
+]
 TEXTS += ["a film book is was good bad . " * 3]
-PACKAGES = {"onnx": "tf2onnx", "litert": "ai_edge_litert.interpreter", "openvino": "openvino"}
+PACKAGES = {
+    "onnx": "tf2onnx",
+    "litert": "ai_edge_litert.interpreter",
+    "openvino": "openvino",
+}
 
 
 def needed(format):
@@ -72,7 +89,10 @@ def test_tasks_run_as_predict(assert_close, make, tmp_path, format, name):
     if (format, name) == ("onnx", "choices"):
         import onnxruntime
 
-        names, axes = ("token_ids", "segment_ids", "padding_mask"), ["batch", "choices", "length"]
+        names, axes = (
+            ("token_ids", "segment_ids", "padding_mask"),
+            ["batch", "choices", "length"],
+        )
         found = {x.name: x.shape for x in onnxruntime.InferenceSession(path).get_inputs()}
         assert found == dict.fromkeys(names, axes)
 
@@ -228,7 +248,11 @@ def test_a_folder_for_hugging_faces_tools_describes_the_model(make, fake_writer,
     model.quantize("int8")  # its weights are in the graph alone
     assert model.export(folder, format="onnx") == str(folder / "onnx" / "model.onnx")
     files = "config.json vocab.txt tokenizer.json tokenizer_config.json special_tokens_map.json"
-    assert {path.name for path in folder.iterdir()} == {*files.split(), "README.md", "onnx"}
+    assert {path.name for path in folder.iterdir()} == {
+        *files.split(),
+        "README.md",
+        "onnx",
+    }
     assert [path.name for path in (folder / "onnx").iterdir()] == ["model.onnx"]
     assert "from a probability of 0.7000 on" in (folder / "README.md").read_text()
     fake_writer("litert")
@@ -237,7 +261,11 @@ def test_a_folder_for_hugging_faces_tools_describes_the_model(make, fake_writer,
 
 def test_what_cannot_be_exported_says_why(make, monkeypatch, tmp_path, refused):
     model, folder = make(), tmp_path / "books"
-    for suffix, format in ((".onnx", "onnx"), (".tflite", "litert"), (".xml", "openvino")):
+    for suffix, format in (
+        (".onnx", "onnx"),
+        (".tflite", "litert"),
+        (".xml", "openvino"),
+    ):
         line = re.escape(f"Write export({str(folder)!r}, format={format!r})")
         refused(line, model.export, f"{folder}{suffix}")
     refused("'torch'; got 'tflite'", model.export, folder, "tflite")

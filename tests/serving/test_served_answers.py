@@ -80,7 +80,11 @@ def test_choices_of_nothing_have_no_probability(served):
 WRONG = [
     ("questions", {"question": ["a", "b"], "context": ["a"]}, "a context of"),
     ("choices", {"context": ["a", "b"], "choices": [["a", "b"]]}, "a row of choices"),
-    ("windows", {"text": ["a", "b"], "features": [[1.0, 2.0]]}, "give each text its features"),
+    (
+        "windows",
+        {"text": ["a", "b"], "features": [[1.0, 2.0]]},
+        "give each text its features",
+    ),
     ("windows", {"text": ["a"], "features": [[1.0, np.inf]]}, "features must be finite"),
 ]
 

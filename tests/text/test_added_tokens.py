@@ -33,7 +33,18 @@ def test_tokens_and_places_are_those_of_tokenizers(lowercase, seed):
     tokens = {name: lowercase and generator.random() < (0.5 + name.isalpha()) for name in names}
     own = theirs(tokens, lowercase)
     tokenizer = BertTokenizer([*WORDS, *tokens], lowercase, added_tokens=tokens)
-    parts = [*tokens, *map(str.title, tokens), " ", "  ", "good", "É", ".", "\u00ad", "\0", "한"]
+    parts = [
+        *tokens,
+        *map(str.title, tokens),
+        " ",
+        "  ",
+        "good",
+        "É",
+        ".",
+        "\u00ad",
+        "\0",
+        "한",
+    ]
     texts = ["".join(generator.choices(parts, k=generator.randrange(9))) for _ in range(100)]
     ids, starts, ends = tokenizer.tokenize_with_offsets(texts)
     for text, *found in zip(texts, tokenizer(texts), ids, starts, ends, strict=True):

@@ -81,8 +81,14 @@ def test_special_tokens_are_those_of_the_file():
 
 def test_other_files_and_arguments_are_refused(roberta, refused, tmp_path):
     for message, changes in (
-        ("tokenizers [0-9.]+ can't read the vocabulary.*version '7.0'", {"version": "7.0"}),
-        ("can't read", {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}),
+        (
+            "tokenizers [0-9.]+ can't read the vocabulary.*version '7.0'",
+            {"version": "7.0"},
+        ),
+        (
+            "can't read",
+            {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
+        ),
         (r"adds \[\] to a text and \[\] to a pair", {"post_processor": None}),
     ):
         refused(message, FastTokenizer, changed(roberta, **changes))

@@ -26,12 +26,19 @@ def both(alphabet, varied_characters):
     pairs = {}
     for lowercase in (True, False):
         words = alphabet(varied_characters, lowercase)
-        pairs[lowercase] = BertTokenizer(words, lowercase), RuleByRuleTokenizer(words, lowercase)
+        pairs[lowercase] = (
+            BertTokenizer(words, lowercase),
+            RuleByRuleTokenizer(words, lowercase),
+        )
     return pairs
 
 
 def test_every_kind_of_character_gives_the_tokens_of_the_rules(both, varied_characters):
-    points = [*range(0xE000, 0xE100), *range(0xFDD0, 0xFDF0), *range(0xE0FFF, 0x110000, 0x100)]
+    points = [
+        *range(0xE000, 0xE100),
+        *range(0xFDD0, 0xFDF0),
+        *range(0xE0FFF, 0x110000, 0x100),
+    ]
     others = map(chr, [*range(0, 0xD800, 0x100), *points])
     texts = [f"a{c}b {c} x" for c in [*varied_characters, *others]]
     for pair in both.values():
@@ -112,6 +119,9 @@ def test_the_cache_is_bounded_and_long_texts_are_not_kept(special_tokens, monkey
     monkeypatch.setattr(wordpieces, "_MAX_CACHED", 10)
     letters = [chr(97 + number) for number in range(26)]
     tokenizer = BertTokenizer([*special_tokens, *letters])
-    assert tokenizer([*letters, "a" * 50]) == [*([5 + number] for number in range(26)), [1]]
+    assert tokenizer([*letters, "a" * 50]) == [
+        *([5 + number] for number in range(26)),
+        [1],
+    ]
     kept = tokenizer._cutter._ids
     assert 0 < len(kept) <= 10 and "a" * 50 not in kept

@@ -62,7 +62,10 @@ def test_settings_are_kept_and_unknown_tokens_are_named(special_tokens, refused)
         FastTokenizer(vocabularies.unigrams(), mask_token="<num>"),
     ):
         testing.run_tokenizer(own, ["Abc字 ab"])
-        for method, argument in (("token_to_id", "zzz"), ("id_to_token", own.vocabulary_size())):
+        for method, argument in (
+            ("token_to_id", "zzz"),
+            ("id_to_token", own.vocabulary_size()),
+        ):
             refused(str(argument), getattr(own, method), argument)
 
 

@@ -28,7 +28,12 @@ from tests.pairs.training import raw_data, train  # noqa: E402
 FOLDER = sys.argv[1]
 ROWS, BATCH = 16, 8
 PLACE = os.environ.get("KERAS_DISTRIBUTION_PROCESS_ID")  # none if it trains alone
-RUN = {**PLAIN, "task": "pretrainer on arrays", "data": "prepared arrays", "devices": "two"}
+RUN = {
+    **PLAIN,
+    "task": "pretrainer on arrays",
+    "data": "prepared arrays",
+    "devices": "two",
+}
 RUN |= {"accumulation_steps": 2, "steps_per_execution": 2}
 DRAW = np.random.default_rng(1)
 X, Y = {"token_ids": DRAW.integers(5, 40, (ROWS, 12))}, DRAW.integers(0, 3, ROWS)
@@ -63,7 +68,11 @@ def resumed():
 def finetuned():
     """The scores of an epoch."""
     run = {**PLAIN, "devices": "two"}
-    model, (x, y, _), settings = make_model(run), raw_data(run), keras_bert.FineTuning(epochs=1)
+    model, (x, y, _), settings = (
+        make_model(run),
+        raw_data(run),
+        keras_bert.FineTuning(epochs=1),
+    )
     given = (x, y), (x, y), f"{FOLDER}/tuned", settings
     return keras_bert.finetune(model, *given, batching=batching_of(run))
 
@@ -104,7 +113,10 @@ if __name__ == "__main__":
     strategy = keras_bert.get_strategy()
     with strategy.scope():
         trained = train(RUN)
-        result = {"plain": [trained.history, numbers(trained.model)], "resumed": resumed()}
+        result = {
+            "plain": [trained.history, numbers(trained.model)],
+            "resumed": resumed(),
+        }
         result["tuned"] = finetuned()
         result["files"] = len(replaced)
         result["timed"] = timed()

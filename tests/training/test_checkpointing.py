@@ -88,7 +88,14 @@ def test_the_last_checkpoints_stay_and_any_of_them_can_be_restored(saved, tmp_pa
     assert int(model.optimizer.iterations) == 12
     checkpoint.save(model)
     assert checkpoint.latest_step() == 12  # the run went back
-    refused("of step 12.*model is at step 0. Call restore", fit, make_model(), checkpoint, 0, 1)
+    refused(
+        "of step 12.*model is at step 0. Call restore",
+        fit,
+        make_model(),
+        checkpoint,
+        0,
+        1,
+    )
 
 
 def test_without_a_whole_checkpoint_training_starts_at_0(tmp_path):
@@ -105,8 +112,14 @@ def test_the_checkpoint_of_another_model_or_optimizer_is_refused(saved, refused)
     same = keras.Model(same.inputs, same.outputs)  # of the same shapes
     same.compile(optimizer=AdamW(0.1), loss="mse")
     for other, message in (
-        (make_model(width=7), r"can't be restored.*has \(4, 6\) where this model has \(4, 7\)"),
-        (make_model(optimizer=keras.optimizers.Lamb), "has AdamW where this model has Lamb. It"),
+        (
+            make_model(width=7),
+            r"can't be restored.*has \(4, 6\) where this model has \(4, 7\)",
+        ),
+        (
+            make_model(optimizer=keras.optimizers.Lamb),
+            "has AdamW where this model has Lamb. It",
+        ),
         (same, "has Sequential where .*has Functional"),
     ):
         refused(message, checkpoint.restore, other)
@@ -180,7 +193,11 @@ def test_a_loss_of_nan_ends_the_run_and_leaves_the_good_weights(tmp_path):
             x, np.tile(Y, 3), batch_size=2, shuffle=False, verbose=0, epochs=4, steps_per_epoch=4,
             callbacks=[checkpoint],
         )  # fmt: skip
-    for part in ("loss became nan at step 7", "step-0000000004.npz, of step 4", "lower learning"):
+    for part in (
+        "loss became nan at step 7",
+        "step-0000000004.npz, of step 4",
+        "lower learning",
+    ):
         assert part in str(told.value)
     checkpoint.wait()
     assert checkpoints(tmp_path) == ["step-0000000004.npz"]

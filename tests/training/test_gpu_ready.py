@@ -35,7 +35,9 @@ def lowered(monkeypatch):
         monkeypatch.setattr(fused_attention, "jax_device", lambda: device)
         monkeypatch.setattr(cudnn, "check_cudnn_version", lambda: 91200)
         monkeypatch.setattr(
-            cudnn, "check_compute_capability", lambda least: float(capability) >= float(least)
+            cudnn,
+            "check_compute_capability",
+            lambda least: float(capability) >= float(least),
         )
         state = [model.trainable_variables, model.non_trainable_variables]
         if training:

@@ -23,7 +23,10 @@ def runs(run_together, free_addresses, tmp_path_factory):
     """What one process of one device printed, two of two devices each, and where these wrote."""
 
     def results(folder, devices, *places):
-        settings = {**FAST, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}"}
+        settings = {
+            **FAST,
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+        }
         command = [SCRIPT, folder / "run"]
         said = run_together(command, *({**settings, **place} for place in places))
         return [json.loads(re.search(r"^{.*}$", text, re.MULTILINE)[0]) for text in said]

@@ -35,7 +35,12 @@ def test_mirrored_takes_what_there_is(tensorflow, refused):
     assert strategy.num_replicas_in_sync == max(1, gpus)
     if not gpus:
         assert get_strategy("auto", devices=1) is get_strategy("single", devices=1)
-        refused("'auto', which is 'single' here, takes one device", get_strategy, "auto", devices=2)
+        refused(
+            "'auto', which is 'single' here, takes one device",
+            get_strategy,
+            "auto",
+            devices=2,
+        )
 
 
 @ON_TENSORFLOW
@@ -98,7 +103,8 @@ def test_machines_that_tf_config_doesnt_list_are_told(monkeypatch, refused):
         for name in ("auto", "multiworker"):
             refused("TF_CONFIG, such as .*index of the list; got", get_strategy, name)
     monkeypatch.setenv(
-        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 1}})
+        "TF_CONFIG",
+        json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 1}}),
     )
     assert strategy_module._cluster() == (["here:1", "there:2"], "there:2")
     assert strategy_module._resolved_auto(None) == "multiworker"
@@ -111,7 +117,12 @@ def test_pytorch_trains_on_one_device(refused):
     for name in ("mirrored", "multiworker", "tpu"):
         refused(f"'auto', 'single'; got {name!r}.*PyTorch", get_strategy, name)
     refused("'single' here, takes one device; got devices=2", get_strategy, "auto", devices=2)
-    refused("'auto' doesn't accept a TPU address", get_strategy, "auto", address="grpc://nowhere")
+    refused(
+        "'auto' doesn't accept a TPU address",
+        get_strategy,
+        "auto",
+        address="grpc://nowhere",
+    )
 
 
 def test_an_unknown_name_and_parts_that_are_no_number_are_told(refused):
@@ -149,7 +160,13 @@ def test_a_batch_that_does_not_divide_or_a_model_outside_of_the_scope_is_told(re
                 refused(message, describe_training, strategy, 8, model)
     message = f"{wrapped.name!r} of the model was created outside"
     refused(message, describe_training, strategy, 8, wrapped)
-    refused("outside the strategy's scope", describe_training, get_strategy("single"), 8, inside)
+    refused(
+        "outside the strategy's scope",
+        describe_training,
+        get_strategy("single"),
+        8,
+        inside,
+    )
     message = "9 rows can't be split.*2 replicas.*instance 10"
     refused(message, describe_training, Two(), 9, outside, accumulation_steps=2)
 

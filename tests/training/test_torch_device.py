@@ -16,7 +16,12 @@ def test_batches_of_the_cpu_are_taken_to_the_models_device(parts, monkeypatch):
 
     model = keras_bert.BertPretrainer(keras_bert.BertBackbone(30, 1, 2, 16, 16, dropout=0.0))
     ids, slots = torch.ones(4, 16, dtype=torch.int32), torch.ones(4, 3, dtype=torch.int32)
-    x = {"token_ids": ids, "segment_ids": ids, "padding_mask": ids, "mask_positions": slots}
+    x = {
+        "token_ids": ids,
+        "segment_ids": ids,
+        "padding_mask": ids,
+        "mask_positions": slots,
+    }
     y = {"masked_lm": slots, "next_sentence": slots[:, 0]}
     batch = x, y, {name: labels.float() for name, labels in y.items()}
     model.compile(**model.default_compile_args())

@@ -73,7 +73,8 @@ def check(step, spec):
 
 
 @pytest.mark.skipif(
-    not all(map(importlib.util.find_spec, ("jax", "libtpu"))), reason="pip install jax libtpu"
+    not all(map(importlib.util.find_spec, ("jax", "libtpu"))),
+    reason="pip install jax libtpu",
 )
 def test_the_compiler_of_tpus_takes_all(step_of, tmp_path, run_python):
     paths = [tmp_path / f"{task.split()[0]}.hlo" for task in TASKS]

@@ -79,7 +79,10 @@ def test_packed_rows_train_as_their_sequences_alone(make_backbone, assert_close)
     }
     model, found = BertPretrainer(make_backbone(dropout=0.0)), []
     start, settings = model.get_weights(), model.default_compile_args()
-    for x, tokens, are_random in ((padded, [[12], [14]], [0, 1]), (packed, [[12, 14]], [[0, 1]])):
+    for x, tokens, are_random in (
+        (padded, [[12], [14]], [0, 1]),
+        (packed, [[12, 14]], [[0, 1]]),
+    ):
         y = {"masked_lm": np.array(tokens), "next_sentence": np.array(are_random)}
         model.set_weights(start)
         model.compile(**{**settings, "optimizer": keras.optimizers.SGD(0.1)}, run_eagerly=True)

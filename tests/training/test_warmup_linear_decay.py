@@ -10,8 +10,14 @@ def rates(schedule, steps):
 
 RATES = [
     # Google's form drops at the end of the warm-up; the continuous one starts above 0.
-    ((1.0, 10, 100), {0: 0, 1: 0.1, 9: 0.9, 10: 0.9, 11: 0.89, 50: 0.5, 99: 0.01, 100: 0, 101: 0}),
-    ((1.0, 10, 100, True), {0: 0.1, 1: 0.2, 9: 1, 10: 1, 55: 0.5, 99: 1 / 90, 100: 0, 999: 0}),
+    (
+        (1.0, 10, 100),
+        {0: 0, 1: 0.1, 9: 0.9, 10: 0.9, 11: 0.89, 50: 0.5, 99: 0.01, 100: 0, 101: 0},
+    ),
+    (
+        (1.0, 10, 100, True),
+        {0: 0.1, 1: 0.2, 9: 1, 10: 1, 55: 0.5, 99: 1 / 90, 100: 0, 999: 0},
+    ),
     (
         (1.0, 1.5, 6.0, True, 0.02),
         {0: 2 / 3, 0.4: 0.933333, 1.5: 1, 6: 0.02, 7: 0.02},
@@ -38,8 +44,16 @@ def test_config_round_trip():
     assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
 
 
-def test_a_warm_up_that_does_not_end_in_time_and_a_last_rate_above_the_peak_are_refused(refused):
+def test_a_warm_up_that_does_not_end_in_time_and_a_last_rate_above_the_peak_are_refused(
+    refused,
+):
     refused("must be a finite number", WarmupLinearDecay, 1.0, 1, np.nan)
     for warmup, total in ((-1, 10), (10, 10), (0, 0)):
-        refused(f"warmup_steps must be .*; got {warmup}", WarmupLinearDecay, 1.0, warmup, total)
+        refused(
+            f"warmup_steps must be .*; got {warmup}",
+            WarmupLinearDecay,
+            1.0,
+            warmup,
+            total,
+        )
     refused("final_fraction must be below 1; got 1", WarmupLinearDecay, 1.0, 1, 9, False, 1)

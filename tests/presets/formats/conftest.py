@@ -68,7 +68,10 @@ def folder(tmp_path):
         path.mkdir()
         if tensors is not None:
             save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
-        for file, content in {"config.json": {**CONFIG, **dict(config)}, **dict(files)}.items():
+        for file, content in {
+            "config.json": {**CONFIG, **dict(config)},
+            **dict(files),
+        }.items():
             text = content if isinstance(content, str) else json.dumps(content)
             (path / file).parent.mkdir(exist_ok=True)
             (path / file).write_bytes(text.encode("utf-8"))

@@ -30,7 +30,11 @@ def changed(folder, **entries):
 def test_the_activation_of_each_version_is_read(folder, make_backbone, tmp_path):
     version_6 = folder / "config_sentence_transformers.json"
     version_6.write_text(json.dumps({"activation_fn": IDENTITY, "model_type": "CrossEncoder"}))
-    for config in ({}, VERSION_3, {"sbert_ce_default_activation_function": SIGMOID, **VERSION_4}):
+    for config in (
+        {},
+        VERSION_3,
+        {"sbert_ce_default_activation_function": SIGMOID, **VERSION_4},
+    ):
         changed(folder, **config)
         checkpoint = read_hugging_face(folder)
         assert checkpoint.task is BertReranker

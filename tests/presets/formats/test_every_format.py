@@ -72,7 +72,10 @@ def test_what_transformers_lacks_is_refused(backbone, tmp_path, refused):
     softsign = backbone(num_layers=1, activation="softsign")
     encoder = backbone(num_layers=1)
     for model, message in (
-        (BertPretrainer(encoder, masked_lm_epsilon=1e-3), "masked_lm_epsilon=0.001; .* 1e-12"),
+        (
+            BertPretrainer(encoder, masked_lm_epsilon=1e-3),
+            "masked_lm_epsilon=0.001; .* 1e-12",
+        ),
         (BertPretrainer(softsign), "activation='softsign'; .* 'silu'"),
         (quantized, r"is quantized \(int8\).*before quantize"),
     ):
@@ -98,7 +101,10 @@ def test_a_model_of_bfloat16_is_written(encoder, folder, as_ours, same, tmp_path
     written = load_file(tmp_path / "narrow" / "model.safetensors")
     assert {str(tensor.dtype) for tensor in written.values()} == {"bfloat16"}
     back = BertBackbone.from_preset(tmp_path / "narrow")
-    assert same(back, as_ours({f"bert.{name}": t.astype("float32") for name, t in written.items()}))
+    assert same(
+        back,
+        as_ours({f"bert.{name}": t.astype("float32") for name, t in written.items()}),
+    )
     frozen = BertBackbone.from_preset(tmp_path / "narrow", trainable=False)
     assert all(v.value.trainable for v in frozen.weights)  # so that TensorFlow can
 
@@ -127,5 +133,8 @@ def test_errors_of_any_library_tell_a_full_disk():
         RuntimeError("model.ckpt_temp/part; No space left on device"),
     ):
         assert is_disk_full(error), error
-    for error in (OSError(errno.EACCES, "Permission denied"), ValueError("28 labels, errno = 280")):
+    for error in (
+        OSError(errno.EACCES, "Permission denied"),
+        ValueError("28 labels, errno = 280"),
+    ):
         assert not is_disk_full(error)

@@ -6,7 +6,13 @@ import re
 import ml_dtypes
 import numpy as np
 
-from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertPretrainer, BertTask
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertPretrainer,
+    BertTask,
+)
 from keras_bert.presets.formats.hugging_face import read_hugging_face
 
 TABLE = "bert.embeddings.word_embeddings.weight"
@@ -53,7 +59,12 @@ def test_every_setting_of_the_config_is_read(encoder, folder):
         "quantization_config": None,
         "a_key_of_a_later_version": {"nobody": "knows"},
     }
-    expected = {"num_heads": 4, "dropout": 0.2, "attention_dropout": 0.3, "activation": "gelu"}
+    expected = {
+        "num_heads": 4,
+        "dropout": 0.2,
+        "attention_dropout": 0.3,
+        "activation": "gelu",
+    }
     model = BertBackbone.from_preset(folder(encoder, config))
     assert {**expected, "layer_norm_epsilon": 1e-5}.items() <= model.get_config().items()
     for theirs in ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"):
@@ -100,7 +111,11 @@ def test_a_classifier_keeps_its_labels_and_dropout(their_classifier, preprocesso
     [message] = [m for m in caplog.messages if "has no vocabulary" in m]
     assert "label_names=['no', 'maybe', 'yes']" in message and "preprocessor=" in message
     source = their_classifier("again", id2label={"0": "yes", "1": "yes", "2": "yes_1"})
-    assert read_hugging_face(source).task_arguments["label_names"] == ["yes_0", "yes_1", "yes_1_2"]
+    assert read_hugging_face(source).task_arguments["label_names"] == [
+        "yes_0",
+        "yes_1",
+        "yes_1_2",
+    ]
     assert "id2label repeats a name; the classes are called yes_0, yes_1, yes_1_2" in caplog.text
 
 
@@ -116,7 +131,10 @@ def test_the_head_of_another_task_is_not_loaded(encoder, heads, their_classifier
 
 
 def test_the_report_lists_every_weight(encoder, heads, folder, caplog):
-    theirs = {**heads("cls.seq_relationship"), "something.else": np.zeros((4, 5), "float32")}
+    theirs = {
+        **heads("cls.seq_relationship"),
+        "something.else": np.zeros((4, 5), "float32"),
+    }
     with caplog.at_level(logging.INFO, "keras_bert"):
         model = BertClassifier.from_preset(folder({**encoder, **theirs}), num_classes=2)
     table = " ".join(str(model.load_report).split())
@@ -129,13 +147,37 @@ def test_the_report_lists_every_weight(encoder, heads, folder, caplog):
 
 def test_a_config_that_does_not_suit_is_refused(encoder, folder, refused):
     for key, value, message in (
-        ("model_type", "gpt2", "model_type .* 'bert', 'distilbert', 'electra', .* got 'gpt2'"),
-        ("is_decoder", True, "is_decoder must be left out: causal encoders aren't sup.*got True"),
-        ("position_embedding_type", "relative_key", "position_embedding_type.* 'relative_key'"),
+        (
+            "model_type",
+            "gpt2",
+            "model_type .* 'bert', 'distilbert', 'electra', .* got 'gpt2'",
+        ),
+        (
+            "is_decoder",
+            True,
+            "is_decoder must be left out: causal encoders aren't sup.*got True",
+        ),
+        (
+            "position_embedding_type",
+            "relative_key",
+            "position_embedding_type.* 'relative_key'",
+        ),
         ("quantization_config", {"bits": 4}, "quantization_config must.*got {"),
-        ("hidden_act", "quick_gelu", "hidden_act .* 'gelu', 'gelu_new', .*got 'quick_gelu'"),
-        ("max_position_embeddings", 20, r"position_e\S+ is \[16, 8\] there and \[20, 8\] here"),
-        ("num_hidden_layers", 1, r"bert.encoder.layer.1.\S+ \[\d+(, \d+)?\] has no place"),
+        (
+            "hidden_act",
+            "quick_gelu",
+            "hidden_act .* 'gelu', 'gelu_new', .*got 'quick_gelu'",
+        ),
+        (
+            "max_position_embeddings",
+            20,
+            r"position_e\S+ is \[16, 8\] there and \[20, 8\] here",
+        ),
+        (
+            "num_hidden_layers",
+            1,
+            r"bert.encoder.layer.1.\S+ \[\d+(, \d+)?\] has no place",
+        ),
     ):
         source = folder(encoder, {key: value}, name=key)
         refused(message, BertBackbone.from_preset, source)

@@ -139,7 +139,11 @@ def test_what_gives_other_tokens_or_two_accounts_of_them_is_refused(read, words,
     for settings, fast, fault in (
         ({"do_lower_case": True}, {"normalizer": after("NFC", False)}, "do_lower_case"),
         ({"added_tokens_decoder": {"5": {"content": "<url>"}}}, {}, "<url>"),
-        ({"add_prefix_space": True}, {"pre_tokenizer": {"add_prefix_space": False}}, "add_prefix"),
+        (
+            {"add_prefix_space": True},
+            {"pre_tokenizer": {"add_prefix_space": False}},
+            "add_prefix",
+        ),
     ):
         content = {**tokenizer_json(words), "model": {"type": "BPE", "vocab": {}}, **fast}
         message = f"has {fault}.* other than tokenizer.json.*{ADVICE}"

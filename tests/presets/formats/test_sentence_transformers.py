@@ -120,7 +120,10 @@ def test_an_mpnet_reads_text_by_its_own_special_tokens(
         assert back.preprocessor.tokenizer.mask_token_id == len(words) - 1
     path = tmp_path / "theirs" / "config.json"
     config = json.loads(path.read_text())
-    for key, value, only in (("pad_token_id", 0, 1), ("relative_attention_num_buckets", 64, 32)):
+    for key, value, only in (
+        ("pad_token_id", 0, 1),
+        ("relative_attention_num_buckets", 64, 32),
+    ):
         path.write_text(json.dumps({**config, key: value}))
         refused(f"{key} must be .* {only}; got {value}", BertTask.from_preset, path.parent)
     reader.tokenizer = letters

@@ -118,7 +118,10 @@ def test_a_broken_pytorch_file_is_refused(torch, state, folder):
     for change, message in (
         (tensor.to_sparse(), "[Ss]parse"),
         (tensor.to("meta"), "can't be read: .*meta"),
-        (torch.empty(10**7, 8, device="meta"), "describes .* values, more than its files hold"),
+        (
+            torch.empty(10**7, 8, device="meta"),
+            "describes .* values, more than its files hold",
+        ),
     ):
         torch.save({**state, POOLER: change}, path)
         assert_refused(source, message)

@@ -13,7 +13,11 @@ pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
 @pytest.fixture
 def inputs(golden):
-    names = {"token_ids": "input_ids", "padding_mask": "input_mask", "segment_ids": "segment_ids"}
+    names = {
+        "token_ids": "input_ids",
+        "padding_mask": "input_mask",
+        "segment_ids": "segment_ids",
+    }
     return {ours: golden["input"][theirs] for ours, theirs in names.items()}
 
 
@@ -93,8 +97,16 @@ DATA, INDEX = "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"
 
 def test_a_file_that_is_damaged_or_missing_is_named(google, refused):
     for file, damage, message in (
-        (DATA, lambda content: content[:3000] + bytes(64) + content[3064:], "TF1.*ownload"),
-        (INDEX, lambda content: content[:100], "truncated or not a checkpoint: .*download them"),
+        (
+            DATA,
+            lambda content: content[:3000] + bytes(64) + content[3064:],
+            "TF1.*ownload",
+        ),
+        (
+            INDEX,
+            lambda content: content[:100],
+            "truncated or not a checkpoint: .*download them",
+        ),
         ("bert_config.json", None, "bert_config.json is missing or has no vocab_size"),
         (INDEX, None, "must hold bert_model.ckpt.index .*holds 0"),
     ):

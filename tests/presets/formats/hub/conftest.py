@@ -208,7 +208,10 @@ def hub(tmp_path, point_to):
 def tiny(their_classifier, words):
     """Writes the folder of a classifier, with many files that aren't needed."""
     files = dict.fromkeys(("pytorch_model.bin", "tf_model.h5", "onnx/model.onnx"), "much")
-    files |= {"vocab.txt": "\n".join(words), "tokenizer_config.json": {"do_lower_case": True}}
+    files |= {
+        "vocab.txt": "\n".join(words),
+        "tokenizer_config.json": {"do_lower_case": True},
+    }
     files |= {"onnx/config.json": {}}
     return their_classifier(files=files)
 

@@ -6,7 +6,15 @@ from huggingface_hub import constants
 import keras_bert
 
 SOURCE = "hf://datasets/user/texts"
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"word{i}" for i in range(9))]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    ".",
+    *(f"word{i}" for i in range(9)),
+]
 
 
 @pytest.fixture

@@ -63,7 +63,11 @@ def test_well_known_names_are_found_on_the_hub(hub, tmp_path, monkeypatch, refus
 def test_a_revision_has_its_own_weights(hub, encoder, folder):
     main, second = hub.models["user/tiny"]["main"], folder(encoder, name="second")
     hub.models["user/tiny"]["v2"] = second
-    for revision, expected in (("", main), ("@v2", second), (f"@{commit_of(second)}", second)):
+    for revision, expected in (
+        ("", main),
+        ("@v2", second),
+        (f"@{commit_of(second)}", second),
+    ):
         assert weights(download(f"hf://user/tiny{revision}")) == weights(expected)
 
 
@@ -106,7 +110,13 @@ def test_an_unknown_model_is_refused(hub):
     assert_refused("refuses 'user/nothing'.*Repository Not Found", "hf://user/nothing")
     assert_refused("refuses 'user/tiny'.*Revision Not Found", "hf://user/tiny@v9")
     hub.asked.clear()
-    for name in ("user/tiny/config.json", "", "user/ti ny", "user/tiny@../../x", "user/.."):
+    for name in (
+        "user/tiny/config.json",
+        "",
+        "user/ti ny",
+        "user/tiny@../../x",
+        "user/..",
+    ):
         assert_refused("must be hf://user/name", f"hf://{name}")
     assert not hub.asked
 

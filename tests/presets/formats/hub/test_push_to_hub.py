@@ -43,7 +43,12 @@ def test_another_upload_replaces_the_files_of_the_model(hub, push, classifier, m
     card.write_text(edited)
     monkeypatch.setattr(classifier, "preprocessor", None)
     push("user/tiny")
-    deleted = ["1_Pooling/config.json", "bert_model.ckpt.index", "preprocessor.json", "vocab.txt"]
+    deleted = [
+        "1_Pooling/config.json",
+        "bert_model.ckpt.index",
+        "preprocessor.json",
+        "vocab.txt",
+    ]
     assert hub.commits[1][1] == deleted
     assert contents(folder).keys() == OURS | others and card.read_text() == edited
     assert same(BertClassifier.from_preset("hf://user/tiny"), classifier)

@@ -49,7 +49,11 @@ def test_every_model_is_read(their_preset, outputs_of, assert_close):
         ("BertMaskedLM", {}, HEAD),
         ("BertTextClassifier", {"dropout": 0.3}, {"num_classes": 3, "dropout": 0.3}),
         ("BertTextEmbedder", {"normalize": False}, {"pooling": "mean"}),
-        ("BertTextEmbedder", {"pooling_mode": "cls"}, {"pooling": "cls", "normalize": True}),
+        (
+            "BertTextEmbedder",
+            {"pooling_mode": "cls"},
+            {"pooling": "cls", "normalize": True},
+        ),
     ):
         theirs, folder = their_preset(task, **settings)
         model = (BertTask if task else BertBackbone).from_preset(folder)
@@ -71,7 +75,10 @@ def test_a_tokenizer_saved_with_a_backbone_is_read(
     ours = BertPretrainer.from_preset(folder)
     assert ours.preprocessor.tokenizer.get_vocabulary() == words
     assert ours.preprocessor.tokenizer.lowercase and ours.preprocessor.sequence_length == 16
-    assert {name.split("/")[0] for name in ours.load_report.new} == {"masked_lm", "next_sentence"}
+    assert {name.split("/")[0] for name in ours.load_report.new} == {
+        "masked_lm",
+        "next_sentence",
+    }
     (folder / "preprocessor.json").write_text('{"config": {"sequence_length": 12}}')
     assert BertPreprocessor.from_preset(folder).sequence_length == 12
     without_weights = shutil.ignore_patterns("*.h5")
@@ -113,7 +120,10 @@ def test_probabilities_and_a_head_without_weights_are_told(
     assert_close(keras.ops.softmax(logits), expected)
     folder = copy(folder)
     (folder / "task.weights.h5").unlink()
-    assert BertTask.from_preset(folder).load_report.new.keys() == {"logits/kernel", "logits/bias"}
+    assert BertTask.from_preset(folder).load_report.new.keys() == {
+        "logits/kernel",
+        "logits/bias",
+    }
     assert "has no weights for logits/kernel, logits/bias," in caplog.text
 
 

@@ -18,8 +18,23 @@ from keras_bert.graph.tokenizer import graph_tokenizer
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
-UNITS = ["他走了出去。她留下了。", "あ", "He went out. She stayed in. ", "“He went out. ", "a"]
-UNITS += [".", "。", "。…", "“" + "他。" * 9, '“"' + "他。" * 9, "``" + "他" * 18, "<A>! ", "! "]
+UNITS = [
+    "他走了出去。她留下了。",
+    "あ",
+    "He went out. She stayed in. ",
+    "“He went out. ",
+    "a",
+]
+UNITS += [
+    ".",
+    "。",
+    "。…",
+    "“" + "他。" * 9,
+    '“"' + "他。" * 9,
+    "``" + "他" * 18,
+    "<A>! ",
+    "! ",
+]
 UNITS += ["Mr. ", '"', "'a ", "(", "1. "]
 SPACES = ("a", " ", "b")
 SENTENCES = [  # what comes before, what is repeated, and what comes after
@@ -96,8 +111,16 @@ def test_sentencex_reads_windows_and_few_characters_twice(monkeypatch):
 
 
 PROSE = {
-    "en": ["Mr. A. Smith said, “Go on. I can't wait!” and left.", "It rained (3.5 mm).", "“No!”"],
-    "zh": ["他说：“走。我不等了！”她走了。", "天黑了（很冷）。", "「不！」他们回家去了。"],
+    "en": [
+        "Mr. A. Smith said, “Go on. I can't wait!” and left.",
+        "It rained (3.5 mm).",
+        "“No!”",
+    ],
+    "zh": [
+        "他说：“走。我不等了！”她走了。",
+        "天黑了（很冷）。",
+        "「不！」他们回家去了。",
+    ],
     "hi": ["वह बाहर चला गया।", "उसने कहा, “रुको। मैं आता हूँ।” और गया।"],
 }
 

@@ -21,7 +21,9 @@ def test_packing_keeps_every_sequence(packed, one_epoch_in_rows, restored_rows):
     assert len(set(own) - set(rows)) < 8 * 8  # sequences in the rows that fill no batch
 
 
-def test_predictions_are_counted_for_each_sequence_and_unused_slots_have_no_weight(packed):
+def test_predictions_are_counted_for_each_sequence_and_unused_slots_have_no_weight(
+    packed,
+):
     for x, y, weights in packed:
         for row, ids in enumerate(x["sequence_ids"]):
             is_prediction = weights["masked_lm"][row] > 0

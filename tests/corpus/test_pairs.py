@@ -37,7 +37,10 @@ def test_truncation_takes_what_a_loop_takes():
         expected = np.array([truncate_one_by_one(*lengths, room) for lengths in grid])
         assert np.array_equal(np.stack([cut.first_length, cut.second_length], 1), expected)
         # About half of the removed tokens come from the front, and never more than all of them.
-        fronts, removed = np.stack([cut.first_start, cut.second_start], 1), grid - expected
+        fronts, removed = (
+            np.stack([cut.first_start, cut.second_start], 1),
+            grid - expected,
+        )
         assert np.all(fronts <= removed)
         assert abs(fronts.sum() / removed.sum() - 0.5) < 4 * 0.5 / removed.sum() ** 0.5
 
@@ -107,7 +110,10 @@ def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length)
     def compare(statistic):
         theirs, mine = ([statistic(p) for p in each] for each in (passes, ours))
         error = (np.var(theirs) / len(theirs) + np.var(mine) / len(mine)) ** 0.5
-        assert abs(np.mean(theirs) - np.mean(mine)) < 4 * error, (np.mean(theirs), np.mean(mine))
+        assert abs(np.mean(theirs) - np.mean(mine)) < 4 * error, (
+            np.mean(theirs),
+            np.mean(mine),
+        )
 
     compare(len)  # instances a pass
     for column in range(3):  # tokens of A and of B, random next

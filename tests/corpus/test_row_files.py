@@ -78,7 +78,11 @@ def test_the_same_texts_give_the_same_shards_in_every_kind(tmp_path, prepare, te
     inputs = [write_texts(tmp_path / f"in_{kind}", kind, texts) for kind in kinds]
     for paths in inputs:
         assert "word" in keras_bert.learn_vocabulary(paths, 60, num_workers=1, progress=False)
-    for text_format, block_bytes in (("prose", 2**20), ("prose", 40), ("sentences", 2**20)):
+    for text_format, block_bytes in (
+        ("prose", 2**20),
+        ("prose", 40),
+        ("sentences", 2**20),
+    ):
         monkeypatch.setattr(text_files, "BLOCK_BYTES", block_bytes)
         monkeypatch.setattr(row_files, "BLOCK_BYTES", block_bytes)
         written = set()
@@ -106,7 +110,12 @@ def test_slices_hold_each_row_once(tmp_path, texts, monkeypatch):
 def test_folders_and_patterns(tmp_path, refused):
     folder, more = tmp_path / "in", tmp_path / "in" / "more"
     read = ["a.txt.gz", "b.txt.gz", "more/texts.parquet"]
-    others = ["more/README.md", "more/vocab.txt", os.fsdecode(b"caf\xe9.jpg"), ".hidden/d.txt"]
+    others = [
+        "more/README.md",
+        "more/vocab.txt",
+        os.fsdecode(b"caf\xe9.jpg"),
+        ".hidden/d.txt",
+    ]
     for name in (*read, *others, "../elsewhere/c.txt"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("x")
@@ -114,7 +123,12 @@ def test_folders_and_patterns(tmp_path, refused):
     def found(inputs):
         return sorted(os.path.relpath(file.path, folder) for file in find_inputs(inputs, Reports()))
 
-    for inputs in (folder, [f"{folder}/*.gz", f"{folder}/more"], f"{folder}/**/*", [folder] * 2):
+    for inputs in (
+        folder,
+        [f"{folder}/*.gz", f"{folder}/more"],
+        f"{folder}/**/*",
+        [folder] * 2,
+    ):
         assert found(inputs) == read
     refused(r"\*\.bz2 does not exist", found, f"{folder}/*.bz2")
     (folder / "linked").symlink_to(tmp_path / "elsewhere")
@@ -155,10 +169,16 @@ def test_short_and_repeated_documents_are_counted_and_left_out(tmp_path, prepare
         name = f"{kind} {len(texts)}"
         inputs = write_texts(tmp_path / name, kind, texts)
         corpus = prepare(inputs, tmp_path / f"out {name}", drop_repeated=True, min_tokens=3)
-        assert (corpus.num_documents, corpus.num_tokens) == (len(num_tokens), sum(num_tokens))
+        assert (corpus.num_documents, corpus.num_tokens) == (
+            len(num_tokens),
+            sum(num_tokens),
+        )
         assert len(corpus.shards) == num_shards
         reports = corpus.description["reports"]
-        for report, count in ((corpus_slice.SHORT, short), (corpus_slice.REPEATED, repeated)):
+        for report, count in (
+            (corpus_slice.SHORT, short),
+            (corpus_slice.REPEATED, repeated),
+        ):
             assert reports.get(report, {"count": 0})["count"] == count, (name, report)
 
 
@@ -170,7 +190,10 @@ def test_rows_without_text_and_bytes_that_are_no_text_are_reported(tmp_path, pre
     corpus = prepare([path, other], tmp_path / "out")
     assert corpus.num_documents == 4
     nulls, broken = (corpus.description["reports"][k] for k in (row_files.NULLS, text_files.BROKEN))
-    assert nulls == {"count": 2, "examples": [f"{path}, row 2 (row group 0)", f"{other}, line 2"]}
+    assert nulls == {
+        "count": 2,
+        "examples": [f"{path}, row 2 (row group 0)", f"{other}, line 2"],
+    }
     places = [f"{path}, row 3 (row group 0), byte 6", f"{other}, line 3, byte 6"]
     assert broken == {"count": 1 + 3, "examples": places}  # the bytes of half a pair
 
@@ -185,14 +208,30 @@ NOT_UTF8 = pyarrow.array([b"A", b"\xff"]).view("string")
 LONG_LINE = gzip.compress(b'{"text": "A."}\n' + b"a" * 5000)
 CYRILLIC = "Мать и мачеха росли у дороги.".encode("cp1251") * 9
 BAD = [
-    ("a.jsonl", b'\n\n{"text": 5, "n": 1}', "line 3: .*'text' holds 5, no text.*are: text, n"),
+    (
+        "a.jsonl",
+        b'\n\n{"text": 5, "n": 1}',
+        "line 3: .*'text' holds 5, no text.*are: text, n",
+    ),
     ("a.jsonl", b"[1]", "line 1: .* no JSON object"),
     ("a.jsonl.gz", LONG_LINE, "line 2: .*at most 4,096 characters"),
-    ("a.parquet", of_parquet("body", ["A."]), "row 1 .row group 0.: .*'text' isn't.*are: body"),
+    (
+        "a.parquet",
+        of_parquet("body", ["A."]),
+        "row 1 .row group 0.: .*'text' isn't.*are: body",
+    ),
     ("a.parquet", of_parquet("text text", ["A."], ["B."]), "two columns 'text'"),
-    ("a.parquet", of_parquet("text", NOT_UTF8), "row group 0: a text after row 0 .*UTF-8.*0xff"),
+    (
+        "a.parquet",
+        of_parquet("text", NOT_UTF8),
+        "row group 0: a text after row 0 .*UTF-8.*0xff",
+    ),
     ("a.parquet", b"PAR1 no more", "a.parquet is damaged, or of another kind"),
-    ("a.txt.gz", gzip.compress(b"Word1. " * 99)[:-9], "a.txt.gz is damaged, .* kind: Trunc"),
+    (
+        "a.txt.gz",
+        gzip.compress(b"Word1. " * 99)[:-9],
+        "a.txt.gz is damaged, .* kind: Trunc",
+    ),
     ("a.jsonl.xz", b"", "unknown kind or compression.*.gz, .bz2, .zst"),
     ("a.txt", b"\x7fELF\x00\x00\x01", "not a text file .* and 2 zero"),
     ("a.txt", CYRILLIC, "in UTF-8: .* iconv"),

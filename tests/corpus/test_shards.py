@@ -6,7 +6,13 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.record_groups import serialized_groups
-from keras_bert.corpus.shards import Corpus, finish_corpus, shard_name, token_dtype, write_shard
+from keras_bert.corpus.shards import (
+    Corpus,
+    finish_corpus,
+    shard_name,
+    token_dtype,
+    write_shard,
+)
 
 
 def words(vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):
@@ -47,14 +53,24 @@ SHARD = "shard-00001-of-00002.tfrecord"
 DAMAGED = [  # a file, what is replaced in it, and by what; or is gone
     ("corpus.json", None, "", "interrupted"),
     ("corpus.json", '"format": 1', '"format": 9', "format 9"),
-    ("corpus.json", '"num_tokens": 12', '"num": 12', "corpus.json: num_tokens must be given"),
+    (
+        "corpus.json",
+        '"num_tokens": 12',
+        '"num": 12',
+        "corpus.json: num_tokens must be given",
+    ),
     (
         "corpus.json",
         '"num_records": 3',
         '"num_records": "3"',
         r"shards\[0\].num_records must be an",
     ),
-    ("corpus.json", SHARD, f"../{SHARD}", r"shards\[1\].name must be a path within the folder"),
+    (
+        "corpus.json",
+        SHARD,
+        f"../{SHARD}",
+        r"shards\[1\].name must be a path within the folder",
+    ),
     (SHARD, "token_ids", "", rf"{SHARD} has \d+ of \d+ bytes"),
     (SHARD, None, "", f"{SHARD} has 0 of .*missing"),
     ("vocab.txt", "a\nb", "b\na", "not the vocabulary"),

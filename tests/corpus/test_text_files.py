@@ -54,7 +54,10 @@ def test_wrapped_lines_are_joined_and_paragraphs_are_not(write):
     first = "The quick brown fox jumps over the lazy dog and then\nit rests for a while. It sleeps."
     second = "Another paragraph begins here and it goes on into the\nnext line. Short end."
     third = "Without a blank line a short line ends the paragraph\nof Mr.\nSmith."
-    for text in (f"{first}\n\n{second}\n{third}\n", f"{first}\n\n\n\t{second}\n  {third}"):
+    for text in (
+        f"{first}\n\n{second}\n{third}\n",
+        f"{first}\n\n\n\t{second}\n  {third}",
+    ):
         documents, _ = read(write(text))
         assert documents == [
             [
@@ -68,7 +71,11 @@ def test_wrapped_lines_are_joined_and_paragraphs_are_not(write):
 
 
 def test_lines_are_paragraphs_and_separators_stand_between_documents(write):
-    first, second, last = ["A title", "He said so.", "She went."], ["It went on."], ["It ended."]
+    first, second, last = (
+        ["A title", "He said so.", "She went."],
+        ["It went on."],
+        ["It ended."],
+    )
     lines = [*first, "", *second, "CHAPTER II", *last, ""]
     path = write("\n".join(lines))
     for separator, documents in (

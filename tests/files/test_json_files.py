@@ -33,7 +33,11 @@ def test_values_of_the_right_type_are_returned_and_the_default_of_others():
 
 
 WRONG = [
-    ("integer", "8", "config.json: a must be an integer from 0 to 2,147,483,647; got '8'"),
+    (
+        "integer",
+        "8",
+        "config.json: a must be an integer from 0 to 2,147,483,647; got '8'",
+    ),
     ("integer", True, "an integer"),
     ("integer", 10**18, "from 0 to"),
     ("number", "1", "a number from .*; got '1'"),

@@ -34,7 +34,11 @@ def test_remote_paths_are_known_by_their_scheme(tmp_path, refused):
 
 
 def test_tensorflow_s_errors_are_os_errors_with_numbers(tensorflow):
-    numbers = {"NotFound": errno.ENOENT, "ResourceExhausted": errno.ENOSPC, "Unavailable": None}
+    numbers = {
+        "NotFound": errno.ENOENT,
+        "ResourceExhausted": errno.ENOSPC,
+        "Unavailable": None,
+    }
     for name, number in numbers.items():
         with pytest.raises(OSError, match="gs://b/x") as caught, file_system("gs://b/x"):
             raise getattr(tensorflow.errors, f"{name}Error")(None, None, "message")

@@ -109,7 +109,10 @@ def test_a_check_says_what_may_be_replaced(folder):
         write(new / "b/c", "")
         write(new / "a", "")
     for path, message in (("model", r"holds \['a', 'b'\]"), ("model/a", "is a file")):
-        with pytest.raises(ValueError, match=message), whole_folder(f"{folder}/{path}", check):
+        with (
+            pytest.raises(ValueError, match=message),
+            whole_folder(f"{folder}/{path}", check),
+        ):
             pass
     assert tree(folder) == {"model/a": b"", "model/b/c": b""}
 
@@ -158,7 +161,10 @@ def test_the_old_folder_comes_back_if_the_new_one_can_not_take_its_place(tmp_pat
 
 
 def test_what_another_process_wrote_in_the_meantime_is_checked_again(tmp_path):
-    with pytest.raises(ValueError, match="holds"), whole_folder(tmp_path / "model", check) as new:
+    with (
+        pytest.raises(ValueError, match="holds"),
+        whole_folder(tmp_path / "model", check) as new,
+    ):
         write(new / "config.json", "first")
         write(tmp_path / "model/config.json", "second")
     assert tree(tmp_path) == {"model/config.json": b"second"}
@@ -176,7 +182,10 @@ def test_of_two_writers_at_once_the_folder_is_one_s(tmp_path):
                 write(first / "a.txt", "first")  # makes the folder again
                 if error:
                     raise error
-        assert tree(tmp_path) == {"model/config.json": b"second", "model/a.txt": b"second"}
+        assert tree(tmp_path) == {
+            "model/config.json": b"second",
+            "model/a.txt": b"second",
+        }
 
 
 # Dies before a given change of a name: a rename, or the removal of the old folder.
@@ -223,8 +232,17 @@ def test_a_killed_writer_leaves_the_old_or_the_new(tmp_path):
 
 def test_leftovers_are_removed_but_an_earlier_version_that_is_the_only_one(folder):
     only = temporary_name(f"{folder}/gone", "old")
-    kept = [only, f"{folder}/a", f"{folder}/.unfinished-business", f"{folder}/.unfinished-0123"]
-    for name in (*kept, temporary_name(f"{folder}/b"), temporary_name(f"{folder}/a", "old")):
+    kept = [
+        only,
+        f"{folder}/a",
+        f"{folder}/.unfinished-business",
+        f"{folder}/.unfinished-0123",
+    ]
+    for name in (
+        *kept,
+        temporary_name(f"{folder}/b"),
+        temporary_name(f"{folder}/a", "old"),
+    ):
         write(f"{name}/c", "")
     remove_unfinished(folder)
     assert names_in(folder) == sorted(map(os.path.basename, kept))
@@ -277,7 +295,10 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     temporary.symlink_to("/dev/full")
     monkeypatch.setattr(whole, "temporary_name", lambda path: str(temporary))
     message = r"disk was full while .*/a was written.*\(.*No space left"
-    with pytest.raises(OSError, match=message) as caught, whole_file(tmp_path / "a") as file:
+    with (
+        pytest.raises(OSError, match=message) as caught,
+        whole_file(tmp_path / "a") as file,
+    ):
         file.write("text" * 10000)
     assert caught.value.errno == errno.ENOSPC
     assert os.listdir(tmp_path) == [] and os.path.exists("/dev/full")

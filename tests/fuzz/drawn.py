@@ -9,8 +9,34 @@ import numpy as np
 from hypothesis import strategies as st
 
 HUGE = [10**9, 10**18, 10**30, 1e308, 2**63]
-WRONG = [None, True, 0, -1, 1, 3, 0.5, 1.5, float("nan"), float("inf"), "", "x", "1", "\ud800"]
-WRONG += ["a\nb", "..", "/etc/passwd", [], {}, [[]], [None], {"": None}, [1, "x"], {"type": "x"}]
+WRONG = [
+    None,
+    True,
+    0,
+    -1,
+    1,
+    3,
+    0.5,
+    1.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    "1",
+    "\ud800",
+]
+WRONG += [
+    "a\nb",
+    "..",
+    "/etc/passwd",
+    [],
+    {},
+    [[]],
+    [None],
+    {"": None},
+    [1, "x"],
+    {"type": "x"},
+]
 WRONG += ["gelu", "keras_bert>sizes", "keras_bert>finetune"]
 
 
@@ -25,10 +51,44 @@ class Odd:
 
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
-ODD = [*WRONG, 2, 2**70, -(2**70), 1j, "a b c", "\0", "a" * 300, b"a", b"\xff", "[MASK]", object()]
-ODD += [len, Ellipsis, Odd(), decimal.Decimal(1), datetime.date(2020, 1, 1), range(2), {1, 2}]
-ODD += [np.int64(2), np.float32("nan"), np.str_("a"), np.array(["a", None], object), np.eye(2)]
-ODD += [np.zeros((0, 2)), np.array(3), np.zeros(2, [("a", int)]), IDS, IDS + 90, IDS * 0.5]
+ODD = [
+    *WRONG,
+    2,
+    2**70,
+    -(2**70),
+    1j,
+    "a b c",
+    "\0",
+    "a" * 300,
+    b"a",
+    b"\xff",
+    "[MASK]",
+    object(),
+]
+ODD += [
+    len,
+    Ellipsis,
+    Odd(),
+    decimal.Decimal(1),
+    datetime.date(2020, 1, 1),
+    range(2),
+    {1, 2},
+]
+ODD += [
+    np.int64(2),
+    np.float32("nan"),
+    np.str_("a"),
+    np.array(["a", None], object),
+    np.eye(2),
+]
+ODD += [
+    np.zeros((0, 2)),
+    np.array(3),
+    np.zeros(2, [("a", int)]),
+    IDS,
+    IDS + 90,
+    IDS * 0.5,
+]
 KEYS = "text token_ids input_ids features padding_mask words documents question context answers"
 KEYS += " answer_start choices label id x"
 objects = st.recursive(

@@ -46,7 +46,11 @@ def same(value):
 
 
 FORMS = [*[same] * 6, np.array, tf.constant, slices, lambda value: slices(value).batch(2)]
-FORMS += [Stream, lambda value: (row for row in [value]), lambda value: slices((value, value))]
+FORMS += [
+    Stream,
+    lambda value: (row for row in [value]),
+    lambda value: slices((value, value)),
+]
 METHODS = {  # and the arguments that may be odd
     "predict": ["x", "x", "batch_size"],
     "answer": ["x", "x", "batch_size"],
@@ -72,7 +76,10 @@ def doors():
     found["features"][0].adapt_features(TASKS["features"][1]["features"])
     for name, (task, *_) in found.items():
         if name != "vectors":
-            arguments = {**task.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}
+            arguments = {
+                **task.default_compile_args(),
+                "optimizer": keras.optimizers.SGD(0.0),
+            }
             task.compile(**arguments, run_eagerly=True)
     return found
 
@@ -134,7 +141,10 @@ numbers = st.integers(-3, 12) | st.floats(-1e30, 1e30)  # larger sizes are valid
 @pytest.fixture(scope="module")
 def parameters():
     """`(class, valid arguments, the name of one that may be odd)`."""
-    tokenizer, encoder = {"tokenizer": kb.BertTokenizer(WORDS)}, kb.BertBackbone(**BACKBONE)
+    tokenizer, encoder = (
+        {"tokenizer": kb.BertTokenizer(WORDS)},
+        kb.BertBackbone(**BACKBONE),
+    )
     tasks = (kb.BertSpanLabeler, kb.BertMultipleChoice, kb.BertReranker, kb.BertEmbedder)
     classes = {
         kb.BertBackbone: BACKBONE,

@@ -58,7 +58,11 @@ def test_any_bytes_are_examples_or_an_error(written, content, quoting, delimiter
 @given(rows=rows, line_end=st.sampled_from(["\n", "\r\n", "\r"]), delimiter=delimiters)
 def test_written_rows_are_read_back(written, rows, line_end, delimiter):
     file = io.StringIO()
-    options = {"lineterminator": line_end, "delimiter": delimiter, "quoting": csv.QUOTE_ALL}
+    options = {
+        "lineterminator": line_end,
+        "delimiter": delimiter,
+        "quoting": csv.QUOTE_ALL,
+    }
     csv.writer(file, **options).writerows(rows)
     found = read(separated_rows, written(file.getvalue()), delimiter, True)
     assert (found is None) == (not rows)

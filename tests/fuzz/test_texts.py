@@ -24,7 +24,10 @@ from keras_bert.reports import Reports
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[1] / "text" / "rule_by_rule.py"))
 PIECES = [*"abcé.字Σσς'#", "ab", "bc", "abc", "ᄒ", "ᅡ", "ᆫ", "ß", "ss", "."]
-WORDS = [*REFERENCE["SPECIAL"], *dict.fromkeys([*PIECES, *(f"##{piece}" for piece in PIECES)])]
+WORDS = [
+    *REFERENCE["SPECIAL"],
+    *dict.fromkeys([*PIECES, *(f"##{piece}" for piece in PIECES)]),
+]
 
 characters = st.characters(exclude_categories=["Cs"])
 common = st.sampled_from([*"aAbBcÉéßΣσ字 .'#-\t\n\u00ad\u0301\u200b\ufffd\0", "한", "[MASK]", "𝒜"])

@@ -57,7 +57,15 @@ def arguments(request, preset, tmp_path):
     def make(files, *more):
         paths = [word for name, path in files.items() for word in (f"--{name}", path)]
         settings = getattr(request.module, "SETTINGS", "").split()
-        return ["--init", str(preset), "--output", str(tmp_path / "out"), *paths, *settings, *more]
+        return [
+            "--init",
+            str(preset),
+            "--output",
+            str(tmp_path / "out"),
+            *paths,
+            *settings,
+            *more,
+        ]
 
     return make
 

@@ -43,7 +43,10 @@ def test_lines_of_json_are_those_of_googles_code_and_arrays_hold_the_same(
         features = []
         for token, layers in zip(tokens, data["values"][rows].astype("float64"), strict=True):
             values = np.round(layers, 6).tolist()
-            layers = [{"index": -1, "values": values[0]}, {"index": 0, "values": values[1]}]
+            layers = [
+                {"index": -1, "values": values[0]},
+                {"index": 0, "values": values[1]},
+            ]
             features.append({"token": token, "layers": layers})
         assert json.loads(line) == {"linex_index": number, "features": features}
     assert len([*output.parent.iterdir()]) == 2

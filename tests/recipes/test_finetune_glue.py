@@ -10,7 +10,13 @@ from glue.tasks import TASKS
 
 NLI_HEADER = ["index", "sentence1", "sentence2", "gold_label"]
 RESULTS = ["seed", "batch_size", "learning_rate", "epochs", "epoch"]
-SCORES = {"f1": 0.8, "accuracy": 0.7, "mismatched_accuracy": 0.72, "mcc": 0.6, "spearman": 0.9}
+SCORES = {
+    "f1": 0.8,
+    "accuracy": 0.7,
+    "mismatched_accuracy": 0.72,
+    "mcc": 0.6,
+    "spearman": 0.9,
+}
 SCORES["score"] = 0.75
 COLUMNS = {"MNLI-m": 70, "MNLI-mm": 72, "QQP": 80, "QNLI": 70, "SST-2": 70, "CoLA": 60}
 COLUMNS |= {"STS-B": 90, "MRPC": 80, "RTE": 70}
@@ -26,7 +32,11 @@ def test_mnli_has_two_dev_sets_and_three_to_answer(module, arguments, write_tabl
     data = ["--task", "mnli", "--data", str(folder), "--diagnostic", str(folder)]
     train, dev, tests = module.read_splits(module.parse_args(arguments({}, *data)))
     assert (len(train), [len(part) for part in dev]) == (24, [6, 9])
-    assert [(part.task, len(part)) for part in tests] == [("MNLI", 4), ("MNLI", 5), ("AX", 3)]
+    assert [(part.task, len(part)) for part in tests] == [
+        ("MNLI", 4),
+        ("MNLI", 5),
+        ("AX", 3),
+    ]
     scores = module.score(dev, np.concatenate([dev[0].labels, np.zeros(9, int)]))
     assert scores == pytest.approx({"accuracy": 1.0, "mismatched_accuracy": 1 / 3, "score": 2 / 3})
 

@@ -39,7 +39,11 @@ def squad(*words):
     for number, word in enumerate(words * 48):
         start = CONTEXT.find(word)
         answers = [{"text": word, "answer_start": start}] if start >= 0 else []
-        question = {"id": str(number), "question": f"{word} {word}", "is_impossible": not answers}
+        question = {
+            "id": str(number),
+            "question": f"{word} {word}",
+            "is_impossible": not answers,
+        }
         questions.append({**question, "answers": answers})
     paragraphs = [{"context": CONTEXT, "qas": questions}]
     return json.dumps({"version": "x", "data": [{"title": "", "paragraphs": paragraphs}]})
@@ -103,7 +107,13 @@ RUNS = {  # recipe: file, rows, options, a score that gets above a bound, and wh
         lambda output: (saved(output).matryoshka_dims, saved(output).pooling) == ((16, 4), "max"),
     ),
     "finetune_reranker": (
-        *("taught.tsv", TAUGHT, "--negative_column worse --teacher_column margin", "mrr@10", 0.99),
+        *(
+            "taught.tsv",
+            TAUGHT,
+            "--negative_column worse --teacher_column margin",
+            "mrr@10",
+            0.99,
+        ),
         lambda output: saved(output).preprocessor.activation == "linear",
     ),
     "finetune_squad": (
@@ -113,11 +123,21 @@ RUNS = {  # recipe: file, rows, options, a score that gets above a bound, and wh
         lambda output: saved(output).preprocessor.null_threshold != 0.0,
     ),
     "finetune_ner": (
-        *("tags.txt", TAGS, "--document_context --learning_rate 2e-2 --epochs 8", "f1", 0.99),
+        *(
+            "tags.txt",
+            TAGS,
+            "--document_context --learning_rate 2e-2 --epochs 8",
+            "f1",
+            0.99,
+        ),
         has_tags,
     ),
     "train_bilstm_tagger": (
-        *("tags.txt", TAGS, "--units 8 --layers -1 -2 --combine weighted --learning_rate 2e-2"),
+        *(
+            "tags.txt",
+            TAGS,
+            "--units 8 --layers -1 -2 --combine weighted --learning_rate 2e-2",
+        ),
         *("f1", 0.99, combines_layers),
     ),
 }
@@ -160,18 +180,37 @@ def columns(rows, count):
 LABELS = [("text", "label"), ("a", "b|a")]
 COLUMNS = [  # recipe, rows, options; what it reads
     (
-        *("classifier", PETS[:3], "--text_column Kind --pair_column Mood --number_columns Price"),
+        *(
+            "classifier",
+            PETS[:3],
+            "--text_column Kind --pair_column Mood --number_columns Price",
+        ),
         ({"text": columns(PETS[:3], 2), "features": [[900], [300]]}, ["rare", "common"]),
         ["common", "rare"],
     ),
     (
-        *("classifier", PETS[:3], "--text_template {Kind}s --regression --label_column Pages"),
+        *(
+            "classifier",
+            PETS[:3],
+            "--text_template {Kind}s --regression --label_column Pages",
+        ),
         *(({"text": ["films", "days"]}, [7, 8]), None),
     ),
     ("classifier", LABELS, "--multi_label", ({"text": ["a"]}, [["b", "a"]]), ["a", "b"]),
-    ("embedder", PAIRS, "--text_columns anchor positive negative", columns(PAIRS, 3), None),
+    (
+        "embedder",
+        PAIRS,
+        "--text_columns anchor positive negative",
+        columns(PAIRS, 3),
+        None,
+    ),
     ("embedder", PAIRS, "--score_column score", columns(PAIRS, 2), [5, 1, 4]),
-    ("embedder", PAIRS, "--text_columns kind --label_column kind", *[["a", "b", "a"]] * 2),
+    (
+        "embedder",
+        PAIRS,
+        "--text_columns kind --label_column kind",
+        *[["a", "b", "a"]] * 2,
+    ),
 ]
 
 
@@ -190,7 +229,10 @@ def test_texts_numbers_and_labels_come_from_columns(
 
 
 def test_other_columns_and_schemes_of_tags_are_read(recipe, arguments, write, capsys):
-    module, path = recipe("finetune_ner"), write(DOCUMENT + "book X O B-THING\n", "dev.txt")
+    module, path = (
+        recipe("finetune_ner"),
+        write(DOCUMENT + "book X O B-THING\n", "dev.txt"),
+    )
     for options, names in (
         ("--tag_column 2", ["O"]),
         ("--scheme bioes --repair", ["O", "B-EVENT", "E-EVENT", "S-THING"]),

@@ -22,10 +22,18 @@ INN, GO = "The inn is full.|No bed.", '"Go," he said.|He said go.'
 
 # The official files, with | for tabs: task and split -> rows, the texts of the last and its label.
 OFFICIAL = {
-    "cola train": (['gj04|0|*|He "slept the bed.', "gj04|1||They sang."], "They sang.", 1),
+    "cola train": (
+        ['gj04|0|*|He "slept the bed.', "gj04|1||They sang."],
+        "They sang.",
+        1,
+    ),
     "cola dev": (['gj04|0|*|He "slept the bed.'], 'He "slept the bed.', 0),
     "cola test": (["index|sentence", "0|It rained."], "It rained.", None),
-    "sst2 dev": (["sentence|label", '" a slow , warm film |1'], '" a slow , warm film ', 1),
+    "sst2 dev": (
+        ["sentence|label", '" a slow , warm film |1'],
+        '" a slow , warm film ',
+        1,
+    ),
     "mrpc train": ([f"\ufeffQuality|{MRPC}", f"1|12|13|{GO}"], GO, 1),
     "stsb dev": ([f"{STSB}|score", f"{STSB_ROW}|2.200"], "A dog runs.|A cat runs.", 2.2),
     "stsb test": ([STSB, STSB_ROW], "A dog runs.|A cat runs.", None),
@@ -67,7 +75,12 @@ def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path,
     assert "train.tsv: 2 rows skipped; line 3 has 4 columns" in caplog.text
     refused(r"test\.tsv, line 3: 4 columns.*has 6", read_glue, tmp_path, "qqp", "test")
     for task, split, rows, message in (
-        ("rte", "dev", [f"{NLI}|label", "0|a|b|entails"], "line 2.*'entails'.*entailment, not_"),
+        (
+            "rte",
+            "dev",
+            [f"{NLI}|label", "0|a|b|entails"],
+            "line 2.*'entails'.*entailment, not_",
+        ),
         ("stsb", "dev", ["sentence1|sentence2|score", "a|b|nan"], "line 2: 'nan'"),
         ("cola", "dev", ["sentence|label", "a|1"], "line 1: 2 columns.*files have 4"),
         ("ax", "test", [], "no diagnostic.tsv or AX.tsv or test.tsv"),
@@ -78,8 +91,13 @@ def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path,
         refused(message, read_glue, tmp_path, task, split)
 
 
-def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(monkeypatch):
-    theirs, asked = ["entailment", "neutral", "contradiction"], []  # not the order of Google's code
+def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(
+    monkeypatch,
+):
+    theirs, asked = (
+        ["entailment", "neutral", "contradiction"],
+        [],
+    )  # not the order of Google's code
     rows = [{"premise": b"p%d" % i, "hypothesis": b"h", "idx": i, "label": i} for i in (2, 0, 1)]
 
     def load(name, split, data_dir, with_info):

@@ -78,7 +78,13 @@ def test_cut_between_any_two_writes_it_ends_with_the_best_of_all(
             with pytest.raises(KeyboardInterrupt):
                 run_grid(output, GRID)
         results = run_grid(output, GRID)
-        best = {"batch_size": 2, "learning_rate": 0.5, "epoch": 1, "f1": 0.5, "score": 1.0}
+        best = {
+            "batch_size": 2,
+            "learning_rate": 0.5,
+            "epoch": 1,
+            "f1": 0.5,
+            "score": 1.0,
+        }
         assert results[0] == best == json.loads((output / "best.json").read_text())
         assert [result["score"] for result in results] == [1.0, 0.5, 0.5, 0.25]
         assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"

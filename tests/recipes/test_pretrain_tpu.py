@@ -10,7 +10,16 @@ SHORT = "--phase 16 --batch_size 4 --learning_rate 1e-3 --save_every 3"
 
 def arguments(corpus, output, *more):
     line = "--size tiny --steps 10 --batch_size 2 --warmup_proportion 0.1 --save_every 4"
-    line = ["--corpus", corpus, "--output", output, *line.split(), "--strategy", "single", *more]
+    line = [
+        "--corpus",
+        corpus,
+        "--output",
+        output,
+        *line.split(),
+        "--strategy",
+        "single",
+        *more,
+    ]
     return [*map(str, line)]
 
 
@@ -38,12 +47,24 @@ def test_a_preset_learns_from_a_bucket_and_held_out_text_is_evaluated_at_every_c
         gfile.copy(str(path), f"{bucket}/corpus/{path.name}")
     tokens = keras_bert.Corpus(corpus).num_tokens
     steps = -(-tokens // 64)
-    options = ["--corpus", f"{bucket}/corpus", "--output", f"{bucket}/out", "--init", str(preset)]
+    options = [
+        "--corpus",
+        f"{bucket}/corpus",
+        "--output",
+        f"{bucket}/out",
+        "--init",
+        str(preset),
+    ]
     options += ["--heldout", str(corpus), "--strategy", "single", *SHORT.split()]
     module.main([*options, "--epochs", "1"])
     printed = capsys.readouterr().out
     assert f"Pre-trained to step {steps}. Preset: {bucket}/out/preset." in printed
-    assert {*gfile.listdir(f"{bucket}/out")} == {"checkpoints", "logs", "preset", "settings.json"}
+    assert {*gfile.listdir(f"{bucket}/out")} == {
+        "checkpoints",
+        "logs",
+        "preset",
+        "settings.json",
+    }
     found = curves(f"{bucket}/out")
     losses = found["validation/evaluation_loss_vs_iterations"]
     assert list(losses) == [*range(3, steps, 3), steps]

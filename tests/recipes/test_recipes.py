@@ -40,7 +40,11 @@ def test_errors_of_users_are_short_and_others_keep_their_traceback(tmp_path):
     (tmp_path / "empty.tsv").touch()
     for call, error, message in (
         (main, SystemExit, "^error: of the recipe"),
-        (lambda: read_table(tmp_path / "empty.tsv"), SystemExit, "^error: .*empty.tsv is empty"),
+        (
+            lambda: read_table(tmp_path / "empty.tsv"),
+            SystemExit,
+            "^error: .*empty.tsv is empty",
+        ),
         (lambda: json.loads("{"), ValueError, "Expecting"),  # of a library: a bug
     ):
         with pytest.raises(error, match=message):
@@ -55,5 +59,10 @@ def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, monkeypatch, 
     write_settings(tmp_path, {"seed": 2}, resume=False)
     assert json.loads((tmp_path / "settings.json").read_text()) == {"seed": 2}
     monkeypatch.setattr(processes, "numbers_of_all", lambda number, strategy: [number, 1])
-    refused("differ in their settings: .*'seed': 2", write_settings, tmp_path / "a", {"seed": 2})
+    refused(
+        "differ in their settings: .*'seed': 2",
+        write_settings,
+        tmp_path / "a",
+        {"seed": 2},
+    )
     assert not (tmp_path / "a").exists()

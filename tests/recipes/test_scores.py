@@ -4,7 +4,11 @@ from paper.scores import write_score_table
 
 SCORES = [
     {"row": row, "metric": metric, "seed": seed, "value": value + seed}
-    for row, metric, value in (("BERT", "F1", 90), ("No NSP", "F1", 80), ("BERT", "loss", 5.25))
+    for row, metric, value in (
+        ("BERT", "F1", 90),
+        ("No NSP", "F1", 80),
+        ("BERT", "loss", 5.25),
+    )
     for seed in range(3)
 ]
 STEPS = [{"row": "masked", "metric": "F1", "step": step, "value": 16} for step in (1000, 2000)]

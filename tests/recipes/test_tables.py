@@ -35,7 +35,12 @@ def test_texts_are_filled_into_templates(write, refused):
     texts = _tables.filled(table, "{Name}. {Description}, {Age} years.")
     assert texts == ["Rex. A good dog, 3 years.", "Tom. NA, 1.50 years."]
     for template in ("{Nmae}.", "{Name", "{}", "{Name.x}"):
-        refused("pets.csv.*the columns are: Name, Description", _tables.filled, table, template)
+        refused(
+            "pets.csv.*the columns are: Name, Description",
+            _tables.filled,
+            table,
+            template,
+        )
 
 
 def test_labels_and_numbers_are_checked(write, refused):
@@ -43,7 +48,13 @@ def test_labels_and_numbers_are_checked(write, refused):
     assert _tables.classes(table, "a")[1] == ["1", "9", "10"]
     assert _tables.label_lists(table, "tags") == [["a", "b"], [], ["b"]]
     refused(r"a\.csv, row 2: the label '' in column 'b'", _tables.classes, table, "b")
-    refused("row 3: the label '9'.*none of the classes", _tables.classes, table, "a", ["1", "10"])
+    refused(
+        "row 3: the label '9'.*none of the classes",
+        _tables.classes,
+        table,
+        "a",
+        ["1", "10"],
+    )
     refused("row 1: 'x' in column 'b' is not a finite", _tables.numbers, table, "b")
     refused("no column 'A'.*Its columns are: a, b", _tables.column, table, "A")
     lines = '{"tags": ["a", "b|c"]}\n{"tags": null, "n": 3}\n{"tags": "a", "n": null}'

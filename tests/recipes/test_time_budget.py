@@ -96,7 +96,10 @@ def test_a_budget_is_kept_or_refused(refused, tmp_path):
         schedule, clock = WarmupLinearDecay(0.1, 0, total), Clock(validation=0)
         train(tmp_path / str(total), clock, schedule, saving=21)
         assert total - 4 - 21 < clock.now - 1000 - 21 <= total
-    for total, told in ((2, "0.0 are over after 0 steps"), (10, "4.0 are over after 1 steps")):
+    for total, told in (
+        (2, "0.0 are over after 0 steps"),
+        (10, "4.0 are over after 1 steps"),
+    ):
         run = tmp_path / str(total), Clock(), WarmupLinearDecay(0.1, 0, total)
         refused(f"budget of {total} seconds is too short: {told}", train, *run, saving=3)
     shorter = WarmupLinearDecay(0.1, 1, 30)

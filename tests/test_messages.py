@@ -1,6 +1,7 @@
 """Constructor arguments that can't be meant are refused, by name."""
 
 import numpy as np
+import pytest
 
 import keras_bert
 from keras_bert import (
@@ -11,7 +12,7 @@ from keras_bert import (
     BertPretrainer,
     BertTokenClassifier,
 )
-from keras_bert.messages import check_int, check_number
+from keras_bert.messages import check_int, check_number, from_extra
 
 NAN = float("nan")
 LABEL_NAMES = [["a", "b", "a"], "ab", {"a"}, [], [["a"], ["b", "c"]], 2]
@@ -97,3 +98,10 @@ def test_num_classes_is_by_default_the_number_of_label_names(backbone, preproces
 
 def test_a_preprocessor_takes_a_tokenizer(refused):
     refused("takes a BertTokenizer; got str", BertPreprocessor, "vocab.txt")
+
+
+def test_a_missing_package_names_its_extra_and_a_broken_one_is_left_as_it_is():
+    broken, absent = ModuleNotFoundError("broken"), ModuleNotFoundError("", name="a.b")
+    for error, told in ((absent, r"package a: .*\[jax\]"), (broken, "^broken$")):
+        with pytest.raises(ImportError, match=told), from_extra("jax"):
+            raise error

@@ -57,3 +57,5 @@ def test_what_has_no_features_is_refused(model, tmp_path, refused):
     with_features, without = {"text": "a", "features": [1, 2, 3]}, {"text": "b"}
     for rows in ([with_features, without], [without, with_features]):
         refused("Example 1 .*unlike the first", model.predict, iter(rows))
+    for x in (["a"], FEATURES):
+        refused("takes features alongside text", model.predict, x)

@@ -17,7 +17,8 @@ from keras_bert import (
     FineTuning,
     finetune,
 )
-from keras_bert.finetuning.finetune import shown_classes
+from keras_bert.finetuning.finetune import card_settings, shown_classes
+from keras_bert.finetuning.teaching import Teaching
 from keras_bert.losses import LogitCrossentropy
 from keras_bert.preprocessing.text_rows import TextRows
 
@@ -151,6 +152,7 @@ def test_mistakes_are_reported_before_training(tmp_path, letters, make_backbone,
         ({"train": (TEXTS,)}, "train has no labels"),
         ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
+        ({"dev": 1.0}, "the share of train, .*1.0"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
         (
             {"train": make_model().batches(TEXTS, LABELS)},
@@ -160,7 +162,25 @@ def test_mistakes_are_reported_before_training(tmp_path, letters, make_backbone,
         ({"model": labeler, "train": questions, "dev": questions}, "needs an id"),
     ):
         refused(message, run, **{"output": tmp_path / "run", **options})
+    data, model = (TEXTS, LABELS), make_model()
+    refused("must be a FineTuning", finetune, model, data, data, tmp_path / "run", {"epochs": 1})
     assert not list(tmp_path.iterdir())
+
+
+def test_the_card_shows_the_settings_that_were_given():
+    loss = LogitCrossentropy()
+    for settings, batching, shown in (
+        (FineTuning(), keras_bert.Batching(4), {"batch size": 4}),
+        (
+            FineTuning(loss=loss, accumulation_steps=2),
+            keras_bert.Batching(tokens_per_batch=64, bucket_lengths=(8,)),
+            {"tokens per batch": 64, "parts per batch": 2, "loss": "LogitCrossentropy"},
+        ),
+        (FineTuning(loss="mse"), keras_bert.Batching(4), {"batch size": 4, "loss": "mse"}),
+    ):
+        found = card_settings(mock.Mock(settings=settings, batching=batching, teaching=Teaching()))
+        varying = ("batch size", "tokens per batch", "parts per batch", "loss", "teacher")
+        assert {n: found[n] for n in varying if found[n] is not None} == shown
 
 
 def test_the_classes_and_their_examples_are_shown(tmp_path, capsys, refused):

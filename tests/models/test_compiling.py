@@ -15,6 +15,7 @@ from keras_bert import (
     BertTokenClassifier,
     finetune,
 )
+from keras_bert.models import compiling
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(12, 5)).astype("int32")
 X = {"token_ids": IDS}
@@ -82,12 +83,29 @@ def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, refu
     refused(SCORES, classifier, "sgd", metrics=[keras.metrics.F1Score(threshold=0.5)])
 
 
-def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):
-    model = BertClassifier(backbone, 1)
-    model.compile("sgd", "mean_absolute_error", metrics=["mean_squared_error", "AUC"])
-    assert model.loss == "mean_absolute_error"
+def test_what_is_left_out_is_the_task_s_own():
+    own = {"optimizer": "adam", "loss": "mse", "loss_weights": [2.0]}
+    own |= {"metrics": ["mae"], "weighted_metrics": ["mse"]}
+    none = dict.fromkeys(own)
+    no_metrics = {"metrics": None, "weighted_metrics": None}
+    for given, others in (
+        ({}, {}),
+        ({"optimizer": "sgd", "loss_weights": [3.0]}, {}),
+        ({"loss": "mse"}, no_metrics),
+        ({"loss": "mae"}, {**no_metrics, "loss_weights": None}),
+        ({"metrics": []}, {"weighted_metrics": None}),
+        ({"weighted_metrics": []}, {"metrics": None}),
+    ):
+        assert compiling.arguments(own, **{**none, **given}) == own | others | given
+    assert compiling.arguments({}, **none) == {**none, "optimizer": "rmsprop"}
 
-    def own_loss(y_true, y_pred):
+
+def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):
+    model, absolute = BertClassifier(backbone, 1), keras.losses.mean_absolute_error
+    model.compile("sgd", absolute, metrics=["mean_squared_error", "AUC"])
+    assert model.loss is absolute
+
+    def own_loss(y_true, y_pred, from_logits=False):
         return keras.ops.mean(y_pred)
 
     tasks["classifier"].compile("sgd", own_loss)

@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
@@ -95,3 +96,18 @@ def test_labels_of_any_kind_come_back_sorted(make):
         assert estimator.classes_.dtype == labels.dtype == estimator.predict(TEXTS).dtype
         expected = estimator.classes_[estimator.predict_proba(TEXTS).argmax(axis=1)]
         assert estimator.predict(TEXTS).tolist() == expected.tolist()
+
+
+def test_the_rate_warms_up_in_the_first_tenth_of_the_steps(make, monkeypatch):
+    rates = []
+    monkeypatch.setattr("keras_bert.estimators.AdamW", lambda rate: rates.append(rate) or "sgd")
+    make(epochs=5, batch_size=5).fit(TEXTS, LABELS)
+    [rate] = rates
+    assert [float(rate(step)) for step in (0, 2, 20)] == pytest.approx([2.5e-5, 5e-5, 0])
+
+
+def test_what_are_no_classes_is_refused(make, refused):
+    for labels, message in ((["no"] * 16, "got 1 class, no"), (np.linspace(0, 1, 16), "continu")):
+        refused(message, make().fit, TEXTS, labels)
+    with pytest.raises(NotFittedError):
+        make().predict(TEXTS)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
+from keras_bert.presets.formats.checkpoint import renumbered
 
 pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
@@ -69,3 +70,9 @@ def test_other_layers_are_not_read(whole, by_hand, same, tmp_path, refused):
     refused("must be finite", BertEmbedder.from_preset, tmp_path)
     model = BertEmbedder.from_preset(tmp_path, keep_layers=KEPT)
     assert model.pooling == "max" and same(model, by_hand(embedder))
+
+
+def test_blocks_within_a_layer_are_renumbered_by_their_whole_path():
+    weights = {"tower/a/bias": 1, "tower/b/bias": 2}
+    kept = renumbered(weights, ["tower/a", "tower/b"], [1])
+    assert kept["tower/a/bias"] == 2 and "tower/b/bias" not in kept

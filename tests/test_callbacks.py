@@ -22,6 +22,7 @@ def make_model(steps_per_execution=1):
     return model
 
 
+@pytest.mark.slow
 def test_tensorboard_shows_what_they_add_and_leaves_the_losses_alone(curves, tmp_path):
     board = keras.callbacks.TensorBoard(tmp_path / "logs", write_graph=False)
     losses = []

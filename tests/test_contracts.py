@@ -89,7 +89,13 @@ BACKBONES = {
 }
 
 
-@pytest.mark.parametrize("name", BACKBONES)
+OTHERS = set(BACKBONES) - {"BERT", "ModernBERT"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n in OTHERS else n for n in BACKBONES],
+)
 def test_backbones(name):
     testing.run_backbone(BACKBONES[name])
 

@@ -44,6 +44,7 @@ def test_the_stub_and_the_typing_marker_are_shipped():
     assert all((PACKAGE / name).is_file() for name in shipped["keras_bert"])
 
 
+@pytest.mark.slow
 def test_a_type_checker_resolves_classes_and_methods_and_rejects_misspelled_names():
     pytest.importorskip("mypy", reason='pip install ".[dev]"')
     done = subprocess.run([sys.executable, "-m", "mypy"], capture_output=True, text=True, cwd=ROOT)

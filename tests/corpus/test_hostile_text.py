@@ -84,6 +84,7 @@ def test_ten_megabytes_of_hostile_text_take_no_hours(kind, tmp_path):
         function(text_of(family, 10_000_000), tmp_path / "a.txt")
 
 
+@pytest.mark.slow
 def test_sentencex_reads_windows_and_few_characters_twice(monkeypatch):
     read = []
     segment = sentences.sentencex.segment

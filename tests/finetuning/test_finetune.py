@@ -117,6 +117,7 @@ def spied(owner, name):
     return mock.patch.object(owner, name, autospec=True, side_effect=getattr(owner, name))
 
 
+@pytest.mark.slow
 def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path):
     loss, train = (
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),

@@ -102,6 +102,7 @@ def check_result(task, method, x, result):
         assert rows == {len(x)}, f"{rows} rows for {len(x)} examples"
 
 
+@pytest.mark.slow
 @settings(max_examples=max(EXAMPLES, 60))
 @given(data=st.data())
 def test_odd_objects_work_or_say_what_is_wrong(doors, data):

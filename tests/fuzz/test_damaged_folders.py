@@ -90,6 +90,7 @@ def damage(folder, chance):
         path.write_bytes(b"")
 
 
+@pytest.mark.slow
 @settings(max_examples=max(EXAMPLES, 60))
 @given(seed=seeds)
 def test_damaged_folders_raise_value_errors(folders, tmp_path_factory, seed):

@@ -41,7 +41,11 @@ def in_one_context(characters):
 
 
 @pytest.mark.parametrize(
-    ("lowercase", "strip_accents"), [(True, True), (False, True), (True, False)]
+    ("lowercase", "strip_accents"),
+    [
+        (True, True),
+        *(pytest.param(*c, marks=pytest.mark.slow) for c in ((False, True), (True, False))),
+    ],
 )
 def test_every_kind_of_character_gives_the_tokens_of_python(
     alphabet, varied_characters, lowercase, strip_accents

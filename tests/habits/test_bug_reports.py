@@ -144,6 +144,7 @@ SIMILARITIES = {
 }
 
 
+@pytest.mark.slow
 def test_texts_are_compared_as_the_folder_says(
     make_backbone, letters, varied, folder, saved, assert_close
 ):

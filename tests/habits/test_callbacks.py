@@ -45,6 +45,7 @@ def run(preset, tmp_path_factory):
     return SimpleNamespace(folder=folder, model=model, history=history, records=records)
 
 
+@pytest.mark.slow
 def test_callbacks_change_nothing(run, plain, trained_as):
     trained_as(run.model, run.history, plain(2))
 

@@ -59,6 +59,7 @@ def test_the_state_dict_of_torch(model, preset, alike):
     alike(other)
 
 
+@pytest.mark.slow
 def test_a_keras_model_around_a_model_is_saved(make_backbone, tmp_path, assert_close):
     choices = BertMultipleChoice(make_backbone())
     encoder = ModernBertBackbone(30, 2, 2, 16, 24)

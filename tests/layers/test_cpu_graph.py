@@ -70,6 +70,7 @@ def test_tensorflow_replaces_the_patterns(tensorflow):
         assert wanted in found and not any(replaced in kernel for kernel in found)
 
 
+@pytest.mark.slow
 def test_long_rows_are_computed_in_blocks_of_queries(
     tensorflow, monkeypatch, randomized, assert_close
 ):
@@ -86,6 +87,7 @@ def test_long_rows_are_computed_in_blocks_of_queries(
         assert_close(found[mask], np.asarray(model(inputs))[mask], name=f"rows of {length}")
 
 
+@pytest.mark.slow
 def test_only_graphs_of_this_process_have_the_patterns(tensorflow, monkeypatch, tmp_path):
     found = []
 

@@ -24,6 +24,7 @@ def model(backbone, make_case, varied, eager):
     return eager(varied(make_case("documents", backbone)))
 
 
+@pytest.mark.slow
 def test_scores_do_not_tie_in_half_precision(make_backbone, make_case):
     model = make_case("documents", make_backbone(dtype="mixed_bfloat16"))
     generator = np.random.default_rng(5)
@@ -110,6 +111,7 @@ def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, t
     model.fit(PAIRS[:2], [1, 3])
 
 
+@pytest.mark.slow
 def test_a_loss_of_pairs_refuses_triplets_and_the_other_way_round(model, inputs, refused):
     pairs = {name: values[:, None] for name, values in inputs.items()}  # [8, 1, 12]
     # As many queries as documents of each: their labels must not be broadcast.

@@ -84,6 +84,7 @@ def by_hand(student, teacher, x, y, distance, loss):
     return np.mean([np.average(each, weights=weights) for each in losses])
 
 
+@pytest.mark.slow
 def test_outputs_follow_the_teacher_and_the_labels(pair, cases, first_loss, assert_close):
     for name, distance in (
         ("classes", between_classes),

@@ -134,6 +134,7 @@ def test_a_rate_that_ruins_a_trained_encoder_is_said(backbone, randomized, caplo
     model.backbone.unfreeze()
 
 
+@pytest.mark.slow
 def test_it_is_said_once_and_not_of_an_encoder_from_scratch(make_backbone, caplog):
     model = BertClassifier(make_backbone(), num_classes=2)
     x, y = {"token_ids": IDS[:4]}, Y[:4]

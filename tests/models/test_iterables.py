@@ -182,6 +182,7 @@ def other_task(make):
     return BertClassifier(model.backbone, preprocessor=model.preprocessor, dropout=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("eager_compile")
 def test_an_iterable_is_finetuned_like_a_list(other_task, tmp_path):
     start, scores = other_task.get_weights(), []

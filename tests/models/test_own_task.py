@@ -83,6 +83,7 @@ def test_it_keeps_the_contract_and_is_loaded_by_the_base(reviewer, tmp_path, ref
     refused(message, reviewer.save_to_hugging_face, tmp_path)
 
 
+@pytest.mark.slow
 def test_it_is_served(assert_close, tensorflow, reviewer, tmp_path):
     reviewer.export(tmp_path / "served")
     served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))

@@ -118,7 +118,16 @@ def test_the_next_fit_trains_what_is_trainable_and_recomputes_as_told(model, inp
     assert recomputed
 
 
-@pytest.mark.parametrize("kind", ["quantized and adapted", "frozen", "frozen later"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "frozen",
+        *(
+            pytest.param(k, marks=pytest.mark.slow)
+            for k in ("quantized and adapted", "frozen later")
+        ),
+    ],
+)
 def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(make_model, inputs, tmp_path, kind):
     model, data = make_model(num_layers=2), (inputs, np.arange(8) % 2)
     if kind == "quantized and adapted":

@@ -66,6 +66,7 @@ def test_scikit_learns_checks_pass(estimator, check, preset, eager_compile):
     check(estimator.set_params(preset=preset))
 
 
+@pytest.mark.slow
 def test_equal_fits_are_equal_and_leave_nothing_behind(make):
     estimator = make().fit(TEXTS, LABELS)
     expected, old = estimator.predict_proba(TEXTS), weakref.ref(estimator.model_)
@@ -78,6 +79,7 @@ def test_equal_fits_are_equal_and_leave_nothing_behind(make):
     assert len({array.tobytes() for array in found}) == 4
 
 
+@pytest.mark.slow
 def test_pickles_answer_alike_and_train_on(make, assert_close):
     estimator = make(epochs=2).fit(TEXTS, LABELS)
     copy = pickle.loads(pickle.dumps(estimator))

@@ -43,6 +43,7 @@ def assert_same(loaded, task):
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.slow
 def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
     classifier, tmp_path
 ):

@@ -92,6 +92,7 @@ def models(make_backbone, letters):
     return made
 
 
+@pytest.mark.slow
 def test_the_card_of_a_preset_loads_the_model(models, tmp_path, capsys, eagerly):
     for model in models:
         model.save_to_preset(tmp_path)

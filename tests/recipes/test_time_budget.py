@@ -81,6 +81,7 @@ def test_the_rate_follows_the_clock_and_the_last_step_has_the_last_rate(assert_c
         assert_close(resumed.get_weights(), whole.get_weights())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras trains one step at a time")
 def test_several_steps_of_an_execution_have_one_rate():
     model, clock = make_model(steps_per_execution=2, run_eagerly=False), Clock()
@@ -91,6 +92,7 @@ def test_several_steps_of_an_execution_have_one_rate():
     assert clock.rates[-1] == np.float32(0.002)
 
 
+@pytest.mark.slow
 def test_a_budget_is_kept_or_refused(refused, tmp_path):
     for total in (60, 87):  # `measure` doesn't know the seconds of validation
         schedule, clock = WarmupLinearDecay(0.1, 0, total), Clock(validation=0)

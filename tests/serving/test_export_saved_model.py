@@ -21,6 +21,7 @@ def model(make):
     return make()
 
 
+@pytest.mark.slow
 def test_mixed_bfloat16_is_served_as_it_predicts(model, make, under, tmp_path):
     mixed = under("mixed_bfloat16", make)
     mixed.run_eagerly = False  # a graph rounds as the served one does

@@ -64,6 +64,7 @@ def test_accents_are_kept_as_by_hugging_face(alphabet, varied_characters):
     assert [uncased.id_to_token(i) for i in uncased("ÄRä ẞ")] == ["ä", "##r", "##ä", "ß"]
 
 
+@pytest.mark.slow
 def test_a_sigma_is_final_where_python_says_so(both, assigned_characters):
     texts = [
         f"Α{c}Σ ΑΣ{c} ΑΣ{c}Α {c}Σ {c}ΣΑ ΣΣ{c}ΣΣ"

@@ -37,13 +37,19 @@ MODELS = [  # (class, its arguments, those of its encoder)
 ]
 
 
-def test_every_model_keeps_the_contract(backbone, tmp_path):
-    for cls, arguments, others in MODELS:
+@pytest.mark.parametrize(
+    "models", [MODELS[:2], pytest.param(MODELS[2:], marks=pytest.mark.slow)], ids=["two", "others"]
+)
+def test_every_model_keeps_the_contract(models, backbone):
+    for cls, arguments, others in models:
         encoder = backbone(**others)
         model = encoder if cls is BertBackbone else cls(encoder, **arguments)
         load = (BertBackbone if cls is BertBackbone else BertTask).from_preset
         for save in (cls.save_to_preset, cls.save_to_hugging_face):
             testing.run_format(save, model, load)
+
+
+def test_activations_have_the_names_of_transformers(backbone, tmp_path):
     for activation in ("relu", "silu", "tanh"):
         backbone(num_layers=1, activation=activation).save_to_hugging_face(tmp_path)
         assert read_hugging_face(tmp_path).backbone["activation"] == activation

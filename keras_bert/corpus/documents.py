@@ -40,7 +40,7 @@ class Settings:
             if getattr(self, name) is not None and self.text_format == "sentences":
                 raise ValueError(f"text_format='sentences' takes no {name}. Omit it.")
         check_int("min_tokens", self.min_tokens, at_most=2**15)
-        check_int("seed", self.seed, at_least=-(2**63), at_most=2**63 - 1)
+        check_int("seed", self.seed, at_least=0, at_most=2**63 - 1)
         try:
             re.compile(self.document_separator or "")
         except (re.error, TypeError) as error:

@@ -180,7 +180,8 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, prepare, refuse
 WRONG = [
     ({"document_separator": "("}, "not a regular expression"),
     ({"document_separator": ["^x"]}, "not a regular expression"),
-    ({"seed": {1}}, "seed must be an integer"),
+    ({"seed": -1}, "seed must be at least 0"),
+    ({"document_separator": "x", "text_format": "sentences"}, "Omit it"),
     ({"tokenizer": "bert"}, "the tokens of a BertTokenizer .* got 'bert'"),
     ({"inputs": ["nowhere.txt"]}, "input file nowhere.txt does not exist"),
     ({"inputs": ["in_no_files"]}, "No input files"),

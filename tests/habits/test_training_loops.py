@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertClassifier
-from tests.habits.conftest import LABELS, PLAIN, TEXTS, backend_is
+from tests.habits.conftest import EAGERLY, LABELS, PLAIN, TEXTS, backend_is
 
 IN_ORDER = Batching(4, shuffle=False)
 SGD = keras.optimizers.SGD
@@ -111,8 +111,25 @@ def test_train_on_batch(sgd_model, plain, same_weights, assert_close):
     assert_close(np.mean(losses), plain()[0][0], sums=64)
 
 
+def test_test_on_batch(sgd_model, assert_close):
+    x, y = sgd_model.preprocessor(TEXTS), np.array(LABELS)
+    assert_close(sgd_model.test_on_batch(x, y), sgd_model.evaluate(x, y, verbose=0))
+
+
+@pytest.mark.slow
+def test_seeds_repeat_a_run(make_backbone, compiled):
+    losses = []
+    for seed in (42, 42, 1):
+        keras.utils.set_random_seed(seed)
+        model = BertClassifier(make_backbone(), preprocessor=compiled.preprocessor)
+        model.compile(SGD(0.1), run_eagerly=EAGERLY)
+        losses.append(model.fit(TEXTS, LABELS, batch_size=4, verbose=0).history["loss"])
+    assert losses[0] == losses[1] != losses[2]
+
+
 def test_tensors_are_due_in_calls_and_single_batches(sgd_model, refused):
-    refused("fit, predict, answer|preprocessor", sgd_model.train_on_batch, TEXTS, LABELS)
+    for verb in (sgd_model.train_on_batch, sgd_model.test_on_batch):
+        refused("fit, predict, answer|preprocessor", verb, TEXTS, LABELS)
     refused("predict|answer", sgd_model, TEXTS)
 
 

@@ -107,7 +107,10 @@ def test_machines_that_tf_config_doesnt_list_are_told(monkeypatch, refused):
         json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 1}}),
     )
     assert strategy_module._cluster() == (["here:1", "there:2"], "there:2")
-    assert strategy_module._resolved_auto(None) == "multiworker"
+    for workers, name in ((cluster["worker"], "multiworker"), (["here:1"], "single")):
+        config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+        assert strategy_module._resolved_auto(None) == name
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")

@@ -93,7 +93,7 @@ def test_packed_rows_train_as_their_sequences_alone(make_backbone, assert_close)
     assert np.any(found[0][1][0] != start[0])
 
 
-def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
+def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog, capsys):
     model = BertClassifier(make_backbone(), num_classes=2)
     # The second step meets the weights of the first.
     model.compile(keras.optimizers.SGD(1e30), run_eagerly=True)
@@ -104,8 +104,8 @@ def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
     caplog.clear()
     good = BertClassifier(make_backbone(), num_classes=2)
     good.compile(keras.optimizers.SGD(1e-3), run_eagerly=True)
-    good.fit(X, Y, batch_size=4, verbose=0)
-    assert not caplog.records
+    good.fit(X, Y, batch_size=4, verbose=1)
+    assert not caplog.records and "2/2" in capsys.readouterr().out
 
 
 def test_a_sum_is_evaluated_after_training_on_batches_in_parts(model, assert_close):

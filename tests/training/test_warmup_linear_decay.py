@@ -44,16 +44,16 @@ def test_config_round_trip():
     assert isinstance(copy, WarmupLinearDecay) and copy.get_config() == schedule.get_config()
 
 
-def test_a_warm_up_that_does_not_end_in_time_and_a_last_rate_above_the_peak_are_refused(
-    refused,
-):
-    refused("must be a finite number", WarmupLinearDecay, 1.0, 1, np.nan)
-    for warmup, total in ((-1, 10), (10, 10), (0, 0)):
-        refused(
-            f"warmup_steps must be .*; got {warmup}",
-            WarmupLinearDecay,
-            1.0,
-            warmup,
-            total,
-        )
-    refused("final_fraction must be below 1; got 1", WarmupLinearDecay, 1.0, 1, 9, False, 1)
+REFUSED = [
+    ("peak_learning_rate.*of at least 0", (-1.0, 1, 9)),
+    ("total_steps", (1.0, 1, np.nan)),
+    ("warmup_steps.*of at least 0", (1.0, -1, 9)),
+    ("warmup_steps must be below 9", (1.0, 9, 9)),
+    ("final_fraction.*of at least 0", (1.0, 1, 9, False, -0.1)),
+    ("final_fraction must be below 1", (1.0, 1, 9, False, 1)),
+]
+
+
+def test_a_warm_up_that_does_not_end_in_time_and_a_last_rate_above_the_peak_are_refused(refused):
+    for message, numbers in REFUSED:
+        refused(message, WarmupLinearDecay, *numbers)

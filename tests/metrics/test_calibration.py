@@ -20,6 +20,7 @@ def test_the_error_is_that_of_the_paper():
     probabilities = softmax(1.5 * LOGITS, axis=1)
     probabilities[:9] = [5 / 8, 1 / 8, 1 / 8, 1 / 8]  # near an edge
     probabilities[9:20] = [1 / 2, 1 / 2, 0, 0]  # an edge
+    probabilities[20:40] = 1 / 4
     confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == LABELS
     for num_bins in (1, 4, 15):
         error = 0

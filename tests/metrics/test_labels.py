@@ -79,7 +79,7 @@ def test_scores_of_several_labels_are_scikit_learns():
 
 def test_correlations_are_scipys_also_of_equal_values():
     labels, predictions = GENERATOR.integers(0, 5, (2, 40)) / 2
-    assert regression_scores(labels, predictions) == pytest.approx(
+    assert regression_scores(labels[:, None], predictions) == pytest.approx(
         {
             "pearson": pearsonr(labels, predictions).statistic,
             "spearman": spearmanr(labels, predictions).statistic,

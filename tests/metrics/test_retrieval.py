@@ -20,6 +20,7 @@ def test_scores_are_those_of_trec_eval_with_ties_and_without_relevant_documents(
 def test_bad_rankings_are_refused(refused):
     for relevance, scores, k, message in (
         ({}, {}, 10, "No query has relevance"),
+        ({"a": 1}, {"a": {"x": 1}}, 10, "relevance must be a dict"),
         ({"a": {"x": 1}}, {"b": {"x": 1}}, 10, "keys differ, such as 'a' and 'b'"),
         ({"a": {"x": 1}}, {"a": {"x": math.nan}}, 10, r"scores\['a'\]\['x'\] is NaN"),
         ({"a": {"x": 1}}, {"a": {"x": 1}}, 0, "k must be"),

@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from keras_bert.metrics import squad_scores
+from keras_bert.metrics.squad import may_be_impossible, squad_scores
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "squad.json"
 
@@ -14,6 +14,11 @@ def test_the_official_scripts_give_the_same_numbers():
         assert "HasAns_f1" in theirs or theirs.keys() == {"exact", "f1"}
         assert theirs.keys() == scores.keys() - ({"total"} - theirs.keys())
         assert all(abs(scores[name] - value) < 1e-9 for name, value in theirs.items())
+
+
+def test_questions_without_answers_or_with_is_impossible_are_of_squad_2():
+    for more in ({"answers": []}, {"is_impossible": False}):
+        assert may_be_impossible([{"answers": ["a"], **more}])
 
 
 def test_bad_input_is_named(refused):

@@ -19,13 +19,14 @@ def make(tokenizer):
 
 def test_one_name_alone_is_a_number_and_labels_are_scored_in_any_form(make, refused):
     assert make(["score"]).is_regression and not make(["a"], multi_label=True).is_regression
-    for y in ([[2], [0]], [[0, 0, 1], [1, 0, 0]]):
-        assert ClassScorer(make()).score([{"label": "good"}] * 2, None, y)["accuracy"] == 0.5
+    scorer = ClassScorer(make(NAMES[:2]))
+    for y in ([[1], [0]], [[0, 1], [1, 0]]):
+        assert scorer.score([{"label": "fine"}] * 2, None, y)["accuracy"] == 0.5
     refused("threshold must be below 1; got 1", make, threshold=1)
 
 
 def test_answers_are_labels_and_probabilities(assert_close, make):
-    found = make().answers(LOGITS)
+    found = make().answers(LOGITS + 90)
     assert found["label"].tolist() == ["fine", "bad"]
     assert found["labels"].tolist() == [NAMES] * 2
     assert_close(found["probabilities"], softmax(LOGITS, axis=1))

@@ -81,6 +81,7 @@ def test_scores_are_those_of_squad(preprocessor, refused):
     answers[0] |= {"answer": "", "n_best_answer": ["", "c"]}
     found = SpanScorer(tuned).score(answers, examples)
     assert (found["exact"], found["best_exact"]) == (50, 100)
+    scorer.check([{**possible, "answers": [{"text": "c"}]}])
     for wrong in ("c", [{"answer_start": 2}]):
         refused("number 0 is", scorer.check, [{**possible, "answers": wrong}])
 

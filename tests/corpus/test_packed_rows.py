@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.corpus.packed_rows import best_fit
+from keras_bert.corpus.packed_rows import best_fit, sequence_lengths
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,11 @@ def test_predictions_are_counted_for_each_sequence_and_unused_slots_have_no_weig
             assert np.array_equal(x["cls_positions"][row], starts * is_used)
             assert not y["next_sentence"][row][~is_used].any()
     assert not is_used.all()
+
+
+def test_each_text_has_its_special_tokens():
+    lengths = sequence_lengths(tf.constant([0, 1, 1]), tf.constant([0, 0, 1]))
+    assert lengths.numpy().tolist() == [0, 3, 5]
 
 
 def test_packed_runs_resume(corpus, packed, batches, assert_close):

@@ -76,10 +76,14 @@ def test_a_preset_learns_from_a_bucket_and_held_out_text_is_evaluated_at_every_c
     refused(f"at step {steps} of 0 to 2: raise --steps", module.main, too_few)
 
 
-def test_it_starts_from_a_preset(module, corpus, preset, tmp_path):
-    args = module.parse_args(arguments(corpus, tmp_path, "--init", preset))
+def test_it_starts_from_a_preset_with_its_switches(module, corpus, preset, tmp_path):
+    switches = ("--google_optimizer", "--no_next_sentence", "--mask_token_rate", 0.5)
+    args = module.parse_args(arguments(corpus, tmp_path, "--init", preset, *switches))
     model = module.make_model(args, keras_bert.Corpus(args.corpus))
-    saved = keras_bert.BertPretrainer.from_preset(preset)
+    assert not model.optimizer.bias_correction
+    data = module.data_settings(args)
+    assert (data["next_sentence"], data["mask_token_rate"]) == (False, 0.5)
+    saved = keras_bert.BertPretrainer.from_preset(preset, next_sentence=model.next_sentence)
     assert all(map(np.array_equal, model.get_weights(), saved.get_weights()))
     assert model.preprocessor.sequence_length == 32 > saved.preprocessor.sequence_length
     assert model.optimizer.get_config()["learning_rate"]["config"]["total_steps"] == 9

@@ -5,8 +5,15 @@ from pathlib import Path
 
 import pytest
 
+import keras_bert
 from _runs import write_settings
 from _shared import (
+    add_file_arguments,
+    add_finetuning_arguments,
+    finetuning_arguments,
+    loading_settings,
+    read_dev_and_test,
+    recipe_parser,
     run_recipe,
 )
 from _tables import read_table
@@ -14,6 +21,24 @@ from keras_bert.training import processes
 
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 PATHS = sorted(RECIPES.glob("[a-z]*.py"))
+
+
+def test_settings_come_from_the_command_line():
+    parser = recipe_parser("A recipe.")
+    add_file_arguments(parser)
+    add_finetuning_arguments(parser)
+    line = "--init b --output o --train t --validation_split 0.25 --from_scratch"
+    args = parser.parse_args(f"{line} --batch_size 8 --alpha 0.9 --warmup 0.2".split())
+    loading = {"load_weights": False, "keep_layers": None, "sequence_length": 128}
+    assert loading_settings(args) == loading
+    assert read_dev_and_test(args, None) == (0.25, None)
+    assert finetuning_arguments(args, class_weight="balanced") == {
+        "batching": keras_bert.Batching(8),
+        "settings": keras_bert.FineTuning(
+            learning_rate=5e-5, warmup=0.2, alpha=0.9, class_weight="balanced"
+        ),
+        "teacher": None,
+    }
 
 
 SHOW_HELP = """

@@ -1,7 +1,9 @@
+from collections import deque
+
 import numpy as np
 
 from keras_bert import Batching
-from keras_bert.preprocessing.batches import prepared_batches, row_batches
+from keras_bert.preprocessing.batches import prepared_batches, row_batches, stream_batches
 
 LENGTHS = np.random.default_rng(0).integers(3, 33, size=200)
 BUCKETS = (8, 16, 32)
@@ -56,6 +58,33 @@ def test_epochs_differ_and_a_seed_repeats_for_keras_too():
         of_keras.on_epoch_end()
     assert epochs[0] != epochs[1]
     assert epochs[0] == batches(seed=3, **options) != batches(seed=4, **options)
+
+
+class Chunk(list):
+    """Row numbers, whose inputs are the numbers themselves."""
+
+    num_sequences = 2
+
+    def num_tokens(self):
+        return LENGTHS[self]
+
+    def batch(self, numbers, batching):
+        return (np.array(self)[numbers],)
+
+
+def stream(batching, own_sizes=None):
+    """The batches of a stream of chunks of 17 rows."""
+    chunks = [Chunk(range(start, min(start + 17, 200))) for start in range(0, 200, 17)]
+    return [rows.tolist() for (rows,) in stream_batches(chunks, batching, own_sizes)]
+
+
+def test_a_stream_has_the_batches_of_all_rows_or_its_own():
+    buckets = {"bucket_lengths": BUCKETS}
+    for options in ({}, {"drop_remainder": True}, buckets):
+        assert stream(Batching(16, **options)) == batches(**options)
+    of_pairs = Batching(16, tokens_per_batch=140, **buckets)
+    assert stream(of_pairs) == batches(tokens_per_batch=70, **buckets)
+    assert [*map(len, stream(Batching(16), deque([150, 1, 49])))] == [150, 1, 49]
 
 
 def test_prepared_inputs_become_batches_also_a_dict_for_each_text():

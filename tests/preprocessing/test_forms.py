@@ -5,7 +5,7 @@ import tensorflow as tf
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
 from keras_bert.preprocessing.checked_numbers import extra_input_array, with_finite_check
-from keras_bert.preprocessing.forms import is_raw
+from keras_bert.preprocessing.forms import is_raw, rows_of
 
 slices = tf.data.Dataset.from_tensor_slices
 IDS = np.zeros((3, 4), "int32")
@@ -40,6 +40,11 @@ PREPARED = [
 
 def test_raw_examples_are_told_from_prepared_inputs():
     assert [x for x in RAW if not is_raw(x)] == [x for x in PREPARED if is_raw(x)] == []
+
+
+def test_columns_of_rows_have_one_length(refused):
+    for columns in ({"a": [1], "b": 1}, {"a": 1}, {"a": [1], "b": []}):
+        refused("lists of the same length", rows_of, columns)
 
 
 def test_floats_become_float32_and_integers_stay():

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from keras_bert import BertSpanLabelerPreprocessor, BertTokenizer
+from keras_bert import BertSpanLabelerPreprocessor, BertTokenizer, FastTokenizer
 from keras_bert.preprocessing.question_windows import question_windows, trained_windows
 from keras_bert.preprocessing.text_rows import located
 from keras_bert.readers import read_squad
+from tests import vocabularies
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,13 @@ def test_windows_and_maximum_context_are_those_of_google(preprocessor, stride):
             assert [context[a:b] for a, b in spans] == tokens[first : first + length]
             row += 1
     assert row == len(windows.first)
+
+
+def test_a_mark_of_a_word_without_letters_ends_no_answer():
+    tokenizer = FastTokenizer(vocabularies.unigrams())
+    preprocessor = BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=2)
+    places = preprocessor.read([{"question": "a", "context": "a 日 b"}]).places(12)
+    assert places["begins"].sum() == 5 and places["in_context"].sum() == 3  # ▁, a, ▁, 日, ▁b
 
 
 @pytest.mark.shared

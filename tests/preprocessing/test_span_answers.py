@@ -55,6 +55,10 @@ def test_answers_are_the_best_of_every_span(tokenizer, null_threshold):
     found = answer_dicts(preprocessor.answers(outputs, rows, n_best=8))
     for answer, best in zip(found, answer_dicts(preprocessor.answers(outputs, rows)), strict=True):
         assert best == {name: v for name, v in answer.items() if not name.startswith("n_best")}
+    limit = float(found[-2]["null_odds"])
+    at_limit = preprocessor.like(preprocessor, null_threshold=limit)
+    at_limit = at_limit.answers(outputs, rows, n_best=2)
+    assert at_limit["answer"][-2] and len(at_limit["n_best_answer"][-2]) == 2
     windows = rows_of(rows.places(9))
     for number, (answer, context) in enumerate(zip(found, contexts, strict=True)):
         mine = np.flatnonzero(rows.question == number)

@@ -84,19 +84,23 @@ def by_hand(student, teacher, x, y, distance, loss):
     return np.mean([np.average(each, weights=weights) for each in losses])
 
 
-@pytest.mark.slow
-def test_outputs_follow_the_teacher_and_the_labels(pair, cases, first_loss, assert_close):
-    for name, distance in (
+@pytest.mark.parametrize(
+    "name, distance",
+    [
         ("classes", between_classes),
-        ("tags", between_classes),
-        ("questions", between_classes),
-        ("score", between_numbers),
-        ("labels", between_labels),
-    ):
-        student, teacher = pair(name)
-        x, y = cases[name][1:3]
-        expected = by_hand(student, teacher, x, y, distance, FORMULAS[name])
-        assert_close(first_loss(student, teacher, x, y), expected, size=1.0, name=name)
+        pytest.param("tags", between_classes, marks=pytest.mark.slow),
+        pytest.param("questions", between_classes, marks=pytest.mark.slow),
+        pytest.param("score", between_numbers, marks=pytest.mark.slow),
+        pytest.param("labels", between_labels, marks=pytest.mark.slow),
+    ],
+)
+def test_outputs_follow_the_teacher_and_the_labels(
+    name, distance, pair, cases, first_loss, assert_close
+):
+    student, teacher = pair(name)
+    x, y = cases[name][1:3]
+    expected = by_hand(student, teacher, x, y, distance, FORMULAS[name])
+    assert_close(first_loss(student, teacher, x, y), expected, size=1.0)
 
 
 def test_an_embedder_learns_vectors_of_texts_with_prompts_and_without_labels(

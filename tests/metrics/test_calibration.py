@@ -21,6 +21,7 @@ def test_the_error_is_that_of_the_paper():
     probabilities[:9] = [5 / 8, 1 / 8, 1 / 8, 1 / 8]  # near an edge
     probabilities[9:20] = [1 / 2, 1 / 2, 0, 0]  # an edge
     probabilities[20:40] = 1 / 4
+    probabilities[40:50] = [1, 0, 0, 0]
     confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == LABELS
     for num_bins in (1, 4, 15):
         error = 0
@@ -54,13 +55,15 @@ def test_no_other_threshold_has_a_higher_f1():
         assert f1_score(labels, probabilities >= threshold) == max(scores)
         assert not np.isclose(probabilities, threshold, rtol=0, atol=1e-8).any()
     assert best_threshold(np.array([1, 0]), np.array([0.9, 0.0])) == 0.45
+    assert best_threshold(np.array([1, 0, 0, 1]), np.array([0.99, 0.91, 0.7, 0.6])) == 0.3
 
 
 def test_what_are_no_labels_and_probabilities_is_refused(refused):
     for labels, rows, message in (
         ([2], [[0.5, 0.5]], r"class numbers; got 2 at \[0\]"),
         ([0], [[2.0, -1.0]], "0 to 1; got 2.0"),
-        ([], [[]], r"\(0,\) and \(1, 0\)"),
+        ([0, 1], [[0.5, 0.5]], r"\(2,\) and \(1, 2\)"),
+        ([], np.ones((0, 2)), r"\(0,\) and \(0, 2\)"),
     ):
         refused(message, expected_calibration_error, labels, rows)
     refused("none among the labels", best_threshold, np.zeros(2), np.array([0.9, 0.1]))

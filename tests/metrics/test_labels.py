@@ -32,7 +32,8 @@ def test_scores_of_classes_are_scikit_learns():
 
 def test_one_class_for_all_has_no_correlation_and_no_warning(recwarn):
     expected = {"accuracy": 2 / 3, "f1": 0, "mcc": 0}
-    assert classification_scores([0, 1, 0], [0, 0, 0]) == pytest.approx(expected)
+    for labels in ([0, 1, 0], [0, 0, 0]), ([0, 0, 0], [0, 1, 0]):
+        assert classification_scores(*labels) == pytest.approx(expected)
     assert classification_scores([1, 1], [1, 1]) == {"accuracy": 1, "f1": 1, "mcc": 0}
     constant = regression_scores([1, 2, 3], [2, 2, 2])
     assert constant["pearson"] == constant["spearman"] == 0

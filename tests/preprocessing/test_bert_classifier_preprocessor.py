@@ -6,7 +6,7 @@ from keras_bert import BertClassifierPreprocessor
 from keras_bert.scoring.label_scorers import ClassScorer
 
 NAMES = ["bad", "fine", "good"]
-LOGITS = np.array([[1, 3, 2], [0, -1, -2]], "float32")
+LOGITS = np.array([[0.5, 3, 2], [0, -1, -2]], "float32")
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,7 @@ def test_only_the_head_of_a_long_text_is_tokenized(tokenizer, monkeypatch):
         whole = Tokens.of(*flat_ids(texts), numpy_ops)
         read.clear()
         assert_equal(preprocessor(texts), preprocessor.packer(whole))
+        assert_equal(preprocessor(texts[:1]), preprocessor.packer(whole.take([0])))
         assert blank or sum(map(len, read)) < 5000
 
 

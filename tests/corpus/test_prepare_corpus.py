@@ -181,6 +181,7 @@ WRONG = [
     ({"document_separator": "("}, "not a regular expression"),
     ({"document_separator": ["^x"]}, "not a regular expression"),
     ({"seed": -1}, "seed must be at least 0"),
+    ({"min_tokens": 2**15 + 1}, "min_tokens must be at most"),
     ({"document_separator": "x", "text_format": "sentences"}, "Omit it"),
     ({"tokenizer": "bert"}, "the tokens of a BertTokenizer .* got 'bert'"),
     ({"inputs": ["nowhere.txt"]}, "input file nowhere.txt does not exist"),

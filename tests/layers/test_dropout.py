@@ -23,6 +23,11 @@ def test_the_rate_is_kept_and_so_is_the_mean():
     np.testing.assert_allclose(actual[actual > 0], 1 / 0.9, rtol=2e-5)
 
 
+def test_rates_near_0_and_1_are_taken():
+    for rate in (1e-9, 1 - 1e-9):
+        assert np.isfinite(dropped(rate)).all()
+
+
 def test_places_are_independent_of_each_other():
     actual = dropped(0.5, x=MANY) == 0
     for other in (

@@ -24,6 +24,10 @@ def test_half_precision_is_combined_in_float32(assert_close):
         assert_close(combined[0, 0, 0], np.float32(expected), name=combine)
 
 
-def test_what_is_no_list_of_layers_is_refused(refused):
+def test_layers_are_counted_from_either_end(refused):
+    assert layer_places(np.array([0, 2, -1, -3]), num_layers=2) == [0, 2, 2, 0]
+    for layer in (3, -4):
+        refused(f"layers must be .*; got {layer}", layer_places, [layer], num_layers=2)
     for layers in (1j, object(), [], 3, np.array(3), ops.zeros(())):
         refused("must be a list", layer_places, layers, num_layers=2)
+    refused("must be at least 2; got 1", LayerCombination("weighted"), STATES[:1])

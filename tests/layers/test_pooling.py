@@ -38,6 +38,10 @@ def test_a_row_may_have_no_padding_or_nothing_else(assert_close):
         assert np.isfinite(vectors).all() and np.abs(vectors).max() <= 1.0
 
 
+def test_there_are_as_many_numbers_as_a_vector_has(refused):
+    refused("truncate_dim must be at most 8; got 9", Pooling(truncate_dim=9), SEQUENCES)
+
+
 def test_half_precision_is_pooled_in_float32():
     layer = Pooling("mean", dtype="mixed_bfloat16")
     vectors = layer(ops.cast(np.full((1, 4096, 2), 1.25), "bfloat16"))

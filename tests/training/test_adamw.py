@@ -170,7 +170,7 @@ def test_config_round_trip_keeps_every_argument():
     settings |= {
         "bias_correction": False,
         "no_decay": ["bias", "embeddings"],
-        "layer_decay": 0.9,
+        "layer_decay": 1.0,
     }
     config = AdamW(0.5, global_clipnorm=2.0, **settings).get_config()
     assert AdamW.from_config(config).get_config() == config

@@ -94,7 +94,7 @@ def test_a_multiworker_strategy_that_comes_late_is_told(monkeypatch, refused, fr
 
 @ON_TENSORFLOW
 def test_machines_that_tf_config_doesnt_list_are_told(monkeypatch, refused):
-    cluster = {"worker": ["here:1", "there:2"]}
+    cluster = {"chief": ["first:0"], "worker": ["here:1", "there:2"]}
     for config in (
         '{"cluster": {',
         json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 2}}),
@@ -106,7 +106,7 @@ def test_machines_that_tf_config_doesnt_list_are_told(monkeypatch, refused):
         "TF_CONFIG",
         json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 1}}),
     )
-    assert strategy_module._cluster() == (["here:1", "there:2"], "there:2")
+    assert strategy_module._cluster() == (["first:0", "here:1", "there:2"], "there:2")
     for workers, name in ((cluster["worker"], "multiworker"), (["here:1"], "single")):
         config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}}
         monkeypatch.setenv("TF_CONFIG", json.dumps(config))
@@ -133,6 +133,7 @@ def test_an_unknown_name_and_parts_that_are_no_number_are_told(refused):
     for steps in (0, -1, 1.5):
         message = f"accumulation_steps.*got {steps}"
         refused(message, describe_training, Two(), 8, None, accumulation_steps=steps)
+    refused("batch of 0 rows", describe_training, Two(), 0, None)
 
 
 class Two:
@@ -146,6 +147,10 @@ def test_what_training_uses_is_said():
     said = describe_training(get_strategy("single"), 8, model, accumulation_steps=2)
     assert said.startswith("1 replica on ")
     assert "; batches of 8 rows, 8 a replica in 2 parts; mixed_bfloat16; 1 step per" in said
+    for is_on, word in ((True, "on"), (False, "off")):
+        model.compile("sgd", jit_compile=is_on)
+        said = describe_training(get_strategy("single"), None, model)
+        assert "; batches of any size; " in said and said.endswith(f"XLA {word}")
 
 
 @ON_TENSORFLOW

@@ -59,7 +59,7 @@ def squad_scores(
             truths = [truth for truth in truths if truth] or [""]
         prediction = normalized_answer(predictions[id_])
         exact[id_] = int(prediction in truths)
-        f1[id_] = max((_f1(truth, prediction, has_impossible) for truth in truths), default=0)
+        f1[id_] = max(_f1(truth, prediction, has_impossible) for truth in truths)
         is_answerable[id_] = bool(example["answers"])
     best_scores = {}
     if null_odds is not None:

@@ -91,5 +91,6 @@ def test_prepared_inputs_become_batches_also_a_dict_for_each_text():
     parts = list(prepared_batches(X, Y, WEIGHTS, Batching(2)))
     assert [len(y) for _, y, _ in parts] == [2, 2, 1]
     assert np.array_equal(np.concatenate([x["token_ids"] for x, _, _ in parts]), X["token_ids"])
+    assert len(prepared_batches(X, Y, None, Batching(1, drop_remainder=True))) == 5
     [(first, second), _] = prepared_batches((X, X), Y, None, Batching(2))[1]
     assert first["token_ids"].tolist() == second["token_ids"].tolist() == [[4, 5], [6, 7]]

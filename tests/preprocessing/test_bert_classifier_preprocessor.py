@@ -41,7 +41,8 @@ def test_answers_are_labels_and_probabilities(assert_close, make):
 
 def test_windows_start_a_stride_apart_until_one_reaches_the_end(make, refused):
     texts = [[*"abcdefghijklmnopqrstu"[:number]] for number in (0, 1, 6, 7, 8, 12, 13, 21)]
-    x = {"text": [*map(" ".join, texts)], "features": np.arange(8)}
+    spaces = " " * 9  # a text of more characters than a window's tokens have
+    x = {"text": [*map(spaces.join, texts)], "features": np.arange(8)}
     for stride in (1, 2, 4, 6):
         preprocessor = make(window_stride=stride)
         assert preprocessor.cuts_windows and preprocessor.signature == {"text": 1}

@@ -13,6 +13,7 @@ from keras_bert.preprocessing.translators import (
     count_of,
     first_element,
     label_name,
+    text_names,
     with_first,
 )
 
@@ -38,6 +39,12 @@ def test_the_first_element_is_read_without_losing_it():
     x, first = with_first(iter(ROWS))
     assert first == "a" and list(x) == ROWS
     assert with_first(iter([]))[1] == ()
+
+
+def test_the_texts_of_a_row_are_known_by_name():
+    for names in ("question sentence", "sentence1 sentence2", "question1 question2", "sentence"):
+        names = tuple(names.split())
+        assert text_names(dict.fromkeys(["idx", "labels", *names])) == names
 
 
 def test_a_label_is_rather_that_of_a_class_than_a_score():

@@ -20,6 +20,7 @@ def test_text_is_read_without_its_byte_order_mark(tensorflow, tmp_path, write):
         assert read_text(path) == TEXT
     packed = gzip.compress(f"\ufeff{TEXT}".encode())
     assert read_text(write(packed, "a.txt.gz")) == TEXT
+    assert read_text(write(TEXT.encode("utf-16"))) == TEXT
 
 
 def test_a_missing_file_is_refused_on_any_file_system(tensorflow, tmp_path, refused):

@@ -74,14 +74,14 @@ def test_packed_rows_train_as_their_sequences_alone(make_backbone, assert_close)
     packed = {
         "token_ids": [[5, 6, 7, 8, 9, 10, 11, 0]],
         "sequence_ids": [[1, 1, 1, 1, 2, 2, 2, 0]],
-        "cls_positions": [[0, 4]],
+        "cls_positions": [[0, 4, 0]],  # the last slot is unused
         "mask_positions": [[1, 6]],
     }
     model, found = BertPretrainer(make_backbone(dropout=0.0)), []
     start, settings = model.get_weights(), model.default_compile_args()
     for x, tokens, are_random in (
         (padded, [[12], [14]], [0, 1]),
-        (packed, [[12, 14]], [[0, 1]]),
+        (packed, [[12, 14]], [[0, 1, 0]]),
     ):
         y = {"masked_lm": np.array(tokens), "next_sentence": np.array(are_random)}
         model.set_weights(start)

@@ -17,10 +17,14 @@ from keras_bert import (
     FineTuning,
     finetune,
 )
-from keras_bert.finetuning.finetune import card_settings, shown_classes
+from keras_bert.finetuning.finetune import (
+    _batches,
+    _compile,
+    _Run,
+    shown_classes,
+)
 from keras_bert.finetuning.teaching import Teaching
 from keras_bert.losses import LogitCrossentropy
-from keras_bert.preprocessing.text_rows import TextRows
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="tf.data reads its texts"
@@ -118,29 +122,15 @@ def spied(owner, name):
 
 
 @pytest.mark.slow
-def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path):
-    loss, train = (
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        (TEXTS, LABELS),
-    )
-    options = scored(
-        0.5, 0.25, 0.125, train=(*train, np.full(8, 0.5)), test=train, epochs=2, seed=3,
-        layer_decay=0.9, warmup=0.5, accumulation_steps=3, loss=loss, class_weight={np.int64(1): 2},
-    )  # fmt: skip
-    with (
-        spied(BertClassifierPreprocessor, "read") as read,
-        spied(TextRows, "batches") as batches,
-    ):
+def test_weights_parts_and_scores_are_those_that_were_given(tmp_path):
+    train = (TEXTS, LABELS)
+    given = {"accumulation_steps": 3, "class_weight": {np.int64(1): 2}, "epochs": 2}
+    options = scored(0.5, 0.25, 0.125, train=(*train, np.full(8, 0.5)), test=train, **given)
+    with spied(BertClassifierPreprocessor, "read") as read:
         model, history = run(tmp_path, **options)
-    assert model.loss is loss
     [weights] = [call.args[3] for call in read.call_args_list if len(call.args) == 4]  # once
     np.testing.assert_allclose(weights, [1.0, 0.5] * 4)
-    orders = {(call.args[1].shuffle, call.args[1].seed) for call in batches.call_args_list}
-    assert orders == {(True, 3000), (True, 3001)}
-    assert model.accumulation_steps == 3 and model.optimizer.layer_decay == 0.9
-    rate = model.optimizer.get_config()["learning_rate"]["config"]
-    assert rate["peak_learning_rate"] == pytest.approx(5e-5) and rate["warmup_steps"] == 2
-    assert history == [{"f1": 0.5}, {"f1": 0.25}]
+    assert model.accumulation_steps == 3 and history == [{"f1": 0.5}, {"f1": 0.25}]
     assert json.loads((tmp_path / "test_scores.json").read_text()) == {"f1": 0.125}
 
 
@@ -168,20 +158,17 @@ def test_mistakes_are_reported_before_training(tmp_path, letters, make_backbone,
     assert not list(tmp_path.iterdir())
 
 
-def test_the_card_shows_the_settings_that_were_given():
-    loss = LogitCrossentropy()
-    for settings, batching, shown in (
-        (FineTuning(), keras_bert.Batching(4), {"batch size": 4}),
-        (
-            FineTuning(loss=loss, accumulation_steps=2),
-            keras_bert.Batching(tokens_per_batch=64, bucket_lengths=(8,)),
-            {"tokens per batch": 64, "parts per batch": 2, "loss": "LogitCrossentropy"},
-        ),
-        (FineTuning(loss="mse"), keras_bert.Batching(4), {"batch size": 4, "loss": "mse"}),
-    ):
-        found = card_settings(mock.Mock(settings=settings, batching=batching, teaching=Teaching()))
-        varying = ("batch size", "tokens per batch", "parts per batch", "loss", "teacher")
-        assert {n: found[n] for n in varying if found[n] is not None} == shown
+def test_settings_reach_the_optimizer_and_the_order():
+    settings = FineTuning(warmup=0.5, layer_decay=0.9, seed=3, learning_rate=1e-3)
+    parts = [make_model(), *[None] * 3, settings, keras_bert.Batching(4), Teaching("mse")]
+    run, rows = _Run(*parts, *[None] * 3), mock.Mock()
+    _compile(run, 9)
+    optimizer = run.model.optimizer
+    rate = {"peak_learning_rate": 1e-3, "warmup_steps": 4, "total_steps": 9, "continuous": True}
+    assert rate.items() <= optimizer.get_config()["learning_rate"]["config"].items()
+    assert run.model.loss == "mse" and optimizer.layer_decay == 0.9
+    _batches(run, rows, 1)
+    assert rows.batches.call_args.args[0].seed == 3001
 
 
 def test_the_classes_and_their_examples_are_shown(tmp_path, capsys, refused):

@@ -87,6 +87,7 @@ def test_what_cannot_be_ranked_or_scored_is_refused(model, refused):
         "a",
         ["b"],
     )
+    refused(r"\(2, 2\) and \(2, 2\)", MarginMeanSquaredError(), np.eye(2), np.eye(2))
     refused("scores..a b....0*.. is NaN", model.scores, PAIRS, [1, 0, 1, 0, 0])
 
 

@@ -8,8 +8,10 @@ import pytest
 
 from keras_bert import (
     BertClassifier,
+    BertEmbedder,
     BertMultipleChoice,
     BertPretrainer,
+    BertReranker,
     BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
@@ -91,13 +93,19 @@ def test_what_is_left_out_is_the_task_s_own():
     for given, others in (
         ({}, {}),
         ({"optimizer": "sgd", "loss_weights": [3.0]}, {}),
-        ({"loss": "mse"}, no_metrics),
         ({"loss": "mae"}, {**no_metrics, "loss_weights": None}),
         ({"metrics": []}, {"weighted_metrics": None}),
         ({"weighted_metrics": []}, {"metrics": None}),
     ):
         assert compiling.arguments(own, **{**none, **given}) == own | others | given
     assert compiling.arguments({}, **none) == {**none, "optimizer": "rmsprop"}
+
+
+def test_each_task_has_a_rate_of_its_own(backbone, tasks):
+    others = BertClassifier(backbone, 1), BertReranker(backbone), BertEmbedder(backbone)
+    optimizers = [task.default_compile_args()["optimizer"] for task in (*tasks.values(), *others)]
+    rates = [float(optimizer.learning_rate) for optimizer in optimizers]
+    assert rates == pytest.approx([5e-5, 5e-5, 3e-5, 2e-5, 1e-4, 5e-5, 2e-5, 2e-5])
 
 
 def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):

@@ -13,7 +13,7 @@ from keras_bert import (
     FineTuning,
     finetune,
 )
-from keras_bert.losses import Distillation, InBatchNegatives
+from keras_bert.losses import Distillation, InBatchNegatives, LogitCrossentropy
 from tests.models.test_every_task import FORMULAS
 
 T, ALPHA = 3.0, 0.4
@@ -82,6 +82,18 @@ def by_hand(student, teacher, x, y, distance, loss):
         parts = [(np.where(past_end, -1e9, theirs[n]), logits[n], labels[n]) for n in labels]
     losses = [ALPHA * distance(t, s) + (1 - ALPHA) * loss(s, np.array(y))[0] for t, s, y in parts]
     return np.mean([np.average(each, weights=weights) for each in losses])
+
+
+def test_a_loss_of_labels_and_its_copy_are_their_formula():
+    teacher, logits = np.random.default_rng(1).normal(size=(2, 4, 3))
+    loss = Distillation(keras.losses.BinaryCrossentropy(from_logits=True), T, ALPHA)
+    hard, _ = FORMULAS["labels"](logits, np.eye(4, 3))
+    expected = np.mean(ALPHA * between_labels(teacher, logits) + (1 - ALPHA) * hard)
+    copied = keras.saving.serialize_keras_object(loss)
+    y = np.concatenate([teacher, np.eye(4, 3)], axis=-1)
+    for each in (loss, keras.saving.deserialize_keras_object(copied)):
+        assert float(each(y, logits)) == pytest.approx(expected, rel=1e-5)
+    assert Distillation(LogitCrossentropy(reduction="sum")).reduction == "sum"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """Training of an embedder on pairs, triplets, scores and classes."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
 from keras_bert import Batching, BertEmbedder
-from keras_bert.losses import CoSENT, InBatchNegatives
+from keras_bert.losses import CoSENT, EmbeddingLoss, InBatchNegatives, check_dims
 
 ANCHORS = ["a b c", "d", "e f", "g h i", "j k", "l m n", "a b c", "o"]
 POSITIVES = ["c b", "d d e", "f", "i h", "k", "n m", "b a", "p o o a"]  # "a b c" has two
@@ -45,6 +47,16 @@ def test_equal_texts_are_no_negatives_and_prefixes_are_trained_too(model, eager)
         assert prefixes.evaluate(columns) == pytest.approx(whole + prefix, rel=1e-4)
         distinct = np.arange(12 * texts).reshape(12, texts)
         assert by_hand(distinct, vectors) != pytest.approx(whole, rel=1e-3)
+
+
+def test_cosent_ranks_every_two_pairs():
+    vectors = np.random.default_rng(1).normal(size=(8, 2, 4))
+    units = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+    cosines = 20 * (units[:, 0] * units[:, 1]).sum(axis=-1)
+    pairs = itertools.permutations(zip(cosines, SCORES, strict=True), 2)
+    excess = [0, *(b - a for (a, more), (b, less) in pairs if more > less)]
+    for loss in (CoSENT(), EmbeddingLoss()):
+        assert float(loss(np.array(SCORES), vectors)) == pytest.approx(logsumexp(excess), rel=1e-5)
 
 
 def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close, caplog):
@@ -140,5 +152,10 @@ def test_settings_that_teach_nothing_are_refused(model, refused):
     refused("In a batch of one pair there are no negatives", model.fit, x, batch_size=1)
     refused("can't be sorted by length", model.batches, ANCHORS, CLASSES, batching=by_length)
     refused("take no sample_weight", model.fit, x, SCORES, sample_weight=np.ones(8))
+    for dims in ((), (0,), (5,), 4):
+        refused("from 1 to 4", check_dims, dims, 4)
+    check_dims((1, 4), 4)
+    refused("scale must be.*above 0; got 0", InBatchNegatives, 0)
+    refused(r"\[B, k, H\] with", InBatchNegatives(), np.zeros((4, 1)), np.ones((4, 1, 8)))
     refused(r"\[B, 2, H\]; got \(4, 3, 8\)", CoSENT(), np.zeros(4), np.ones((4, 3, 8)))
     refused("needs pairs of texts.*or texts with their classes", model.scores, ANCHORS)

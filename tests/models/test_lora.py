@@ -52,15 +52,6 @@ def test_only_adapters_and_the_head_are_trained_after_everything_was(make, input
     model.enable_lora(rank=1)
 
 
-def test_merged_adapters_give_the_same_model(make, inputs, assert_close, tmp_path):
-    model = as_if_trained(make())
-    expected = ops.convert_to_numpy(model(inputs))
-    model.save_to_preset(tmp_path)
-    model.merge_lora()
-    for each in (model, BertClassifier.from_preset(tmp_path)):
-        assert_close(each(inputs), expected)
-
-
 def test_a_folder_of_adapters_gives_the_same_model(
     make_case, make_backbone, inputs, assert_close, tmp_path
 ):
@@ -77,8 +68,10 @@ def test_a_folder_of_adapters_gives_the_same_model(
         assert not loaded.load_report.new
         if name == "pretrainer":
             inputs = {**inputs, "mask_positions": np.ones((8, 1), "int32")}
-        # Both run eagerly: oneDNN's GELU in graphs rounds otherwise.
-        assert_close(loaded(inputs), model(inputs), name=name)
+        model.save_to_preset(folder / "merged")
+        # All run eagerly: oneDNN's GELU in graphs rounds otherwise.
+        for each in (loaded, type(model).from_preset(folder / "merged")):
+            assert_close(each(inputs), model(inputs), name=name)
     config = json.loads((tmp_path / "labels" / "config.json").read_text())
     assert config["id2label"] == {"0": "x", "1": "y", "2": "z"}
 
@@ -99,7 +92,6 @@ def test_what_cannot_be_adapted_is_refused(make, tmp_path, refused):
     model = make()
     for message, call, *arguments in (
         ("rank .* got 0", model.enable_lora, 0),
-        ("alpha .*above 0; got 0", model.enable_lora, 1, 0),
         ("call enable_lora first", model.save_lora, tmp_path / "lora", "base"),
     ):
         refused(message, call, *arguments)

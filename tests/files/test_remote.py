@@ -1,11 +1,13 @@
-"""Text files of any size, packed or not, on any file system."""
+"""Files of any size, packed or not, on any file system."""
 
 import errno
 import gzip
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from keras_bert.files.given import check_stored
 from keras_bert.files.remote import file_system, is_remote, read_text
 from keras_bert.files.whole import whole_file
 
@@ -44,3 +46,11 @@ def test_tensorflow_s_errors_are_os_errors_with_numbers(tensorflow):
         with pytest.raises(OSError, match="gs://b/x") as caught, file_system("gs://b/x"):
             raise getattr(tensorflow.errors, f"{name}Error")(None, None, "message")
         assert caught.value.errno == number
+
+
+def test_zip_files_that_could_grow_are_refused(tmp_path, refused):
+    for method, size in ((zipfile.ZIP_BZIP2, 1), (zipfile.ZIP_STORED, 99)):
+        with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
+            archive.writestr("a", "b")
+            archive.infolist()[0].file_size = size
+            refused("compressed, or names more than it holds", check_stored, archive)

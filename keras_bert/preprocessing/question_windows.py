@@ -162,7 +162,7 @@ def window_labels(
     """Finds the answer in each window.
 
     An answer starts with the token of its first character and ends with the token of its last.
-    `spans` are the characters of each question's answer in its context, empty for no answer.
+    `spans` are the characters of each question's answer in its context, `(0, 0)` for no answer.
     Returns `start` and `end`, int32 `[N]`; 0, which is [CLS], if the answer isn't in the window.
     """
     answers = []
@@ -183,7 +183,7 @@ def _tokens_of_span(contexts, context, start, end):
     tokens = slice(begin, begin + contexts.tokens.lengths[context])
     first = np.searchsorted(contexts.ends[tokens], start, side="right")
     last = np.searchsorted(contexts.starts[tokens], end, side="left") - 1
-    if start >= end or first > last:
+    if first > last:
         return -1, -1
     return first, last
 

@@ -148,8 +148,8 @@ def _pieces(words, tokenizer, room):
     A word without pieces gets [UNK], and a word that is longer than a sequence is cut.
     """
     ids, lengths = tokenizer.ids_of_words(words)
-    starts = np.cumsum(lengths) - lengths
-    ids = np.insert(ids, starts[lengths == 0], tokenizer.unk_token_id)
+    ends = np.cumsum(lengths)
+    ids = np.insert(ids, ends[lengths == 0], tokenizer.unk_token_id)
     lengths = np.maximum(lengths, 1)
     _, piece = numbered(lengths, numpy_ops)
     return ids[piece < room], np.minimum(lengths, room)

@@ -23,6 +23,7 @@ def test_one_name_alone_is_a_number_and_labels_are_scored_in_any_form(make, refu
     for y in ([[1], [0]], [[0, 1], [1, 0]]):
         assert scorer.score([{"label": "fine"}] * 2, None, y)["accuracy"] == 0.5
     refused("threshold must be below 1; got 1", make, threshold=1)
+    refused("leave one out", make, multi_label=True, regression=True)
 
 
 def test_answers_are_labels_and_probabilities(assert_close, make):

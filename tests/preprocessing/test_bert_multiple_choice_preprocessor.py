@@ -52,7 +52,7 @@ def test_labels_and_weights_may_be_apart(preprocessor, refused):
     for questions, labels in ((QUESTIONS, None), (without, [1, 0])):
         [(_, found, weights)] = preprocessor.batches(questions, labels, [1, 2])
         assert found.tolist() == [1, 0] and weights.tolist() == [1, 2]
-    for labels in ([[0.0, 1.0], [1.0, 0.0]], [True, False]):
+    for labels in ([[0, 1], [1, 0]], [True, False]):
         refused("question's choices, from 0, .B.; got", preprocessor.batches, without, labels)
 
 

@@ -35,6 +35,7 @@ def test_a_number_is_a_name_where_names_are_digits(refused):
     refused("Label 1 is .*the 3 classes: 1, 2, 3", class_targets, [1, 0], names)
     for given, expected, is_regression in (
         ([0, 2], ["1", "3"], False),
+        (["1", "3"], ["1", "3"], False),
         ([0.5, 2], [0.5, 2], True),
     ):
         reader = SimpleNamespace(label_names=names, is_regression=is_regression)
@@ -106,7 +107,7 @@ def test_labels_and_weights_that_cannot_be_meant_are_refused(refused):
             [b"\xff", b"a"],
         ),
         (class_targets, r"one-hot.*shape \(2, 4\)", np.zeros((2, 4), int)),
-        (choice_targets, r"question's choices.*got (\[\{\}|-2 at .0)", [{}, {}], [[-2]]),
+        (choice_targets, r"question's choices.*got (\[\{\}|-2 at .0|0.5)", [{}, {}], [[-2]], [0.5]),
     ):
         for given in wrong:
             refused(message, check, given, NAMES)

@@ -55,8 +55,8 @@ def test_cosent_ranks_every_two_pairs():
     cosines = 20 * (units[:, 0] * units[:, 1]).sum(axis=-1)
     pairs = itertools.permutations(zip(cosines, SCORES, strict=True), 2)
     excess = [0, *(b - a for (a, more), (b, less) in pairs if more > less)]
-    for loss in (CoSENT(), EmbeddingLoss()):
-        assert float(loss(np.array(SCORES), vectors)) == pytest.approx(logsumexp(excess), rel=1e-5)
+    found = float(EmbeddingLoss()(np.array(SCORES), vectors))
+    assert found == pytest.approx(logsumexp(excess), rel=1e-5)
 
 
 def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close, caplog):
@@ -156,6 +156,5 @@ def test_settings_that_teach_nothing_are_refused(model, refused):
         refused("from 1 to 4", check_dims, dims, 4)
     check_dims((1, 4), 4)
     refused("scale must be.*above 0; got 0", InBatchNegatives, 0)
-    refused(r"\[B, k, H\] with", InBatchNegatives(), np.zeros((4, 1)), np.ones((4, 1, 8)))
     refused(r"\[B, 2, H\]; got \(4, 3, 8\)", CoSENT(), np.zeros(4), np.ones((4, 3, 8)))
     refused("needs pairs of texts.*or texts with their classes", model.scores, ANCHORS)

@@ -162,6 +162,8 @@ def test_an_error_of_a_stream_keeps_its_type_through_its_batches(make, train):
 
 def test_unlike_examples_and_missing_ones_are_refused(make, train, refused):
     refused("no examples", make().answer, BatchList([()]))
+    few = make().batches(iter(ROWS), batching=Batching(9, drop_remainder=True))
+    refused("fill no batch of 9", list, few)
     for examples, words in (
         ([ROWS[0], (3, "bad")], "Text 1 is 3"),
         ([ROWS[0], "text"], "Example 1.*text"),

@@ -42,11 +42,12 @@ def test_a_batch_has_the_rows_of_a_bucket_that_make_up_its_size_or_tokens():
             assert set(full) == {size} and rest <= size
 
 
-def test_a_smaller_last_batch_is_optionally_left_out():
+def test_a_smaller_last_batch_is_optionally_left_out(refused):
     for options in ({}, {"bucket_lengths": BUCKETS}):
         found = batches_of(drop_remainder=True, **options)
         full = [rows for rows in batches(**options) if len(rows) == 16]
         assert [rows.tolist() for rows in found] == full and len(found) == len(full) > 8
+    refused("fill no batch of 9", row_batches, [1], None, Batching(9, drop_remainder=True))
 
 
 def test_epochs_differ_and_a_seed_repeats_for_keras_too():

@@ -7,6 +7,7 @@ from keras_bert.preprocessing.bert_multiple_choice_preprocessor import choice_ta
 from keras_bert.preprocessing.checked_numbers import extra_input_array, weight_arrays
 from keras_bert.preprocessing.class_labels import (
     as_label_names,
+    check_one_hot,
     class_targets,
     class_weights,
     label_matrix,
@@ -111,6 +112,15 @@ def test_labels_and_weights_that_cannot_be_meant_are_refused(refused):
     ):
         for given in wrong:
             refused(message, check, given, NAMES)
+
+
+def test_losses_and_metrics_of_one_hot_labels_need_them(refused):
+    for labels in ([0, 1], [[0], [1]]):
+        for compiled in (("mse", []), ("own", ["mae"])):
+            refused("takes one-hot labels", check_one_hot, labels, 2, *compiled)
+    for labels, count in ((None, 2), ([], 2), ([0], 1), (np.eye(2), 2)):
+        check_one_hot(labels, count, "mse", ["mae"])
+    refused("Labels are one-hot", check_one_hot, np.eye(2), 2, "sparse", [])
 
 
 def test_classes_weigh_by_their_labels_in_a_column_too():

@@ -33,6 +33,10 @@ def test_ranks_and_neighbors_are_those_of_a_loop():
         assert scores(vectors[:, 0], classes) == pytest.approx({"accuracy": share}), count
 
 
+def test_equal_vectors_find_nothing():
+    assert scores(np.ones((2, 3, 4))) == {"accuracy": 0}
+
+
 def test_answers_without_a_table_are_lines_of_json(tmp_path):
     answer = {"score": np.array([0.5, 0.25])}  # of the documents of a query
     RelevanceScorer(None).write(tmp_path, "dev", [answer, answer], ["x", "y"])

@@ -63,7 +63,6 @@ def test_what_are_no_labels_and_probabilities_is_refused(refused):
         ([2], [[0.5, 0.5]], r"class numbers; got 2 at \[0\]"),
         ([0], [[2.0, -1.0]], "0 to 1; got 2.0"),
         ([0, 1], [[0.5, 0.5]], r"\(2,\) and \(1, 2\)"),
-        ([], np.ones((0, 2)), r"\(0,\) and \(0, 2\)"),
     ):
         refused(message, expected_calibration_error, labels, rows)
     refused("none among the labels", best_threshold, np.zeros(2), np.array([0.9, 0.1]))

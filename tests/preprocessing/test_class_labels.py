@@ -115,10 +115,9 @@ def test_labels_and_weights_that_cannot_be_meant_are_refused(refused):
 
 
 def test_losses_and_metrics_of_one_hot_labels_need_them(refused):
-    for labels in ([0, 1], [[0], [1]]):
-        for compiled in (("mse", []), ("own", ["mae"])):
-            refused("takes one-hot labels", check_one_hot, labels, 2, *compiled)
-    for labels, count in ((None, 2), ([], 2), ([0], 1), (np.eye(2), 2)):
+    for labels, metrics in (([0, 1], ["mae"]), ([[0], [1]], ["own", "auc"])):
+        refused("takes one-hot labels", check_one_hot, labels, 2, "own", metrics)
+    for labels, count in (([], 2), ([0], 1), (np.eye(2), 2)):
         check_one_hot(labels, count, "mse", ["mae"])
     refused("Labels are one-hot", check_one_hot, np.eye(2), 2, "sparse", [])
 

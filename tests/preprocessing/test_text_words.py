@@ -58,4 +58,4 @@ def test_every_word_of_a_long_text_is_read(tokenizer):
         window, position = words.window, words.position
         read = token_ids[window, position].tolist()
         assert [*map(tokenizer.id_to_token, read)] == letters.tolist(), length
-        assert (np.diff(window) >= 0).all() and set(window) <= set(range(len(token_ids))), length
+        assert (np.diff(window) >= 0).all(), length

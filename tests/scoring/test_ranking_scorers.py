@@ -31,9 +31,6 @@ def test_ranks_and_neighbors_are_those_of_a_loop():
         others = unit[:, 0] @ unit[:, 0].T - 9 * np.eye(count)
         share = np.mean(classes[others.argmax(axis=1)] == classes)
         assert scores(vectors[:, 0], classes) == pytest.approx({"accuracy": share}), count
-
-
-def test_equal_vectors_find_nothing():
     assert scores(np.ones((2, 3, 4))) == {"accuracy": 0}
 
 

@@ -1,7 +1,7 @@
 import itertools
 
 from keras_bert.corpus import text_files
-from keras_bert.corpus.documents import Settings, line_batches
+from keras_bert.corpus.documents import Settings, _ends_paragraph, line_batches, wrap_width
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.text_files import TextSpan
 from keras_bert.reports import Reports
@@ -52,7 +52,7 @@ def test_a_sentence_a_line_and_blank_lines_between_documents(write):
 
 def test_wrapped_lines_are_joined_and_paragraphs_are_not(write):
     first = "The quick brown fox jumps over the lazy dog and then\nit rests for a while. It sleeps."
-    second = "Another paragraph begins here and it goes on into the\nnext line. Short end."
+    second = "A title\n\nAnother paragraph begins here and goes on into the\nnext line. Short end."
     third = "Without a blank line a short line ends the paragraph\nof Mr.\nSmith."
     for text in (
         f"{first}\n\n{second}\n{third}\n",
@@ -63,11 +63,18 @@ def test_wrapped_lines_are_joined_and_paragraphs_are_not(write):
             [
                 "The quick brown fox jumps over the lazy dog and then it rests for a while.",
                 "It sleeps.",
-                "Another paragraph begins here and it goes on into the next line.",
+                "A title",
+                "Another paragraph begins here and goes on into the next line.",
                 "Short end.",
                 "Without a blank line a short line ends the paragraph of Mr. Smith.",
             ]
         ]
+
+
+def test_a_first_word_that_fits_and_longer_lines_begin_paragraphs():
+    for width in (5, 6):
+        assert _ends_paragraph("a b.", "c d", width) == (width == 6)
+    assert [wrap_width([n * "a"] * 3) for n in (200, 201)] == [200, 0]
 
 
 def test_lines_are_paragraphs_and_separators_stand_between_documents(write):
@@ -115,8 +122,8 @@ def test_invalid_utf8_is_replaced_and_reported_with_its_place(write, monkeypatch
         broken, replaced = reports[text_files.BROKEN], reports[text_files.REPLACED]
         assert broken["count"] == 2 and broken["examples"][0].endswith("a.txt, byte 16")
         assert replaced["count"] == 1 and replaced["examples"][0].endswith("a.txt, byte 46")
-    _, reports = read(write(b"One.\n\nTwo.\n\nCaf\xe9.\n"), start=5)  # places are the file's
-    assert reports[text_files.BROKEN]["examples"][0].endswith("a.txt, byte 15")
+    _, reports = read(write(b"A.\n\nB\xe9.\n"), start=3)  # places are the file's
+    assert reports[text_files.BROKEN]["examples"][0].endswith("a.txt, byte 5")
 
 
 def test_a_file_that_shrank_since_it_was_planned_is_refused(write, refused):

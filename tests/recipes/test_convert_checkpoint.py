@@ -22,9 +22,7 @@ def test_a_classifier_goes_there_and_back_and_is_served(
     assert all(map(np.array_equal, after.get_weights(), before.get_weights()))
     module.main([ours, theirs, "--load_as", "pretrainer"])
     assert not BertPretrainer.from_preset(theirs).load_report.new
-    serve = recipe("export_savedmodel").main
-    serve([back, "--output", str(tmp_path / "served"), "--text", *TEXTS])
+    options = [back, "--output", str(tmp_path / "served"), "--text", *TEXTS]
+    recipe("export_savedmodel").main(options)
     labels = [answer["label"].encode() for answer in after.answer(TEXTS)]
     assert f"label: {labels}\n" in capfd.readouterr().out
-    serve([back, "--output", str(tmp_path / "mobile"), "--format", "litert"])
-    assert f"{tmp_path}/mobile/model.tflite." in capfd.readouterr().out

@@ -118,13 +118,6 @@ def test_a_sum_is_evaluated_after_training_on_batches_in_parts(model, assert_clo
     refused("reduction of the loss", model.fit, X, Y, accumulation_steps=2, verbose=0)
 
 
-def test_a_step_is_traced_again_for_other_parts_alone(model):
-    for parts, is_kept in ((1, True), (2, False)):
-        model.train_function = "traced"
-        model.set_accumulation(parts)
-        assert (model.train_function == "traced") == is_kept
-
-
 def test_a_batch_without_rows_leaves_finite_weights(model, tensorflow):
     """As a filter within batches makes it."""
 

@@ -31,6 +31,7 @@ def test_the_page_holds_the_probabilities(model, tmp_path):
     ids, segments = np.array([[2, 5, 6, 7, 3, 6, 5, 3]]), np.array([[0] * 5 + [1] * 3])
     found = model.backbone.attention_probabilities({"token_ids": ids, "segment_ids": segments})
     np.testing.assert_array_equal(np.concatenate(found), view.probabilities)
+    view.probabilities[:, :, 0, 0] = 1  # the largest byte
     view.save(tmp_path / "view.html")
     data = data_of((tmp_path / "view.html").read_text())
     assert data["tokens"] == view.tokens and data["segments"] == [0] * 5 + [1] * 3
@@ -40,7 +41,7 @@ def test_the_page_holds_the_probabilities(model, tmp_path):
 
 
 def test_markup_in_a_text_stays_text(model):
-    view = show_attention(model, "</script>")
+    view = show_attention(model, "</script>", head=0)
     assert view.tokens == ["[CLS]", "<", "/", "script", ">", "[SEP]"]
     page = view.html()
     assert page.count("</script>") == 2  # those of the page
@@ -56,5 +57,6 @@ def test_what_cannot_be_shown_is_refused(model, refused):
         ((["rain"],), r"text is \['rain'\], not a string"),
         (("rain " * 11,), "number of tokens must be at most 12; got 13"),
         (("rain", None, 3), "layer must be at most 2; got 3"),
+        (("rain", None, 0, 2), "head must be at most 1; got 2"),
     ):
         refused(message, show_attention, model, *arguments)

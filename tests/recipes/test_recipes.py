@@ -78,7 +78,7 @@ def test_errors_of_users_are_short_and_others_keep_their_traceback(tmp_path):
 
 def test_a_run_keeps_its_settings_until_a_new_one_begins(tmp_path, monkeypatch, refused):
     for _ in range(2):
-        write_settings(tmp_path, {"seed": 1, "rates": (0.1, 0.2), "init": None})
+        write_settings(tmp_path, {"seed": 1, "rates": (0.1, 0.2), "init": tmp_path})
     message = r"seed=2 .there 1., rates=None .there \[0.1, 0.2\]..*a folder of its own"
     refused(message, write_settings, tmp_path, {"seed": 2})
     write_settings(tmp_path, {"seed": 2}, resume=False)

@@ -124,7 +124,6 @@ def test_single_sentences_are_contiguous_and_whole(corpus, documents, batches, r
 
 WRONG = [
     ({"sequence_length": 4}, "sequence_length must be at least 5"),
-    ({"sequence_length": 2, "next_sentence": False}, "sequence_length must be at least 3"),
     ({"sequence_length": 2049}, "sequence_length must be at most 2048"),
     ({"mask_token_rate": 0.95}, r"mask_token_rate \+ random_token_rate .*1\.05"),
     ({"start_step": 10_000}, "past the end of the data"),

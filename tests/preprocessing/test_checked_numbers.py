@@ -88,7 +88,7 @@ def test_places_of_choices_are_checked_on_their_way():
 
 @pytest.fixture(scope="module")
 def model(make_backbone):
-    return BertClassifier(make_backbone(), 2, num_features=2)
+    return BertClassifier(make_backbone(max_sequence_length=4), 2, num_features=2)
 
 
 def test_features_of_datasets_are_checked_and_become_float32(model):
@@ -109,6 +109,7 @@ def test_missing_or_misshapen_extra_inputs_are_refused(model, refused):
         refused(message, with_extra_arrays, model, {"text": ["a"] * 3, "features": features})
     for spec in (slices(["a"]).element_spec, {"features": tf.TensorSpec([4])}):
         refused("takes features alongside text.*got", check_extra_inputs, model, spec, True)
+    refused("must yield texts, or dicts", with_input_checks, model, slices(IDS))
 
 
 def test_a_task_that_learns_from_texts_alone_takes_no_labels(refused):

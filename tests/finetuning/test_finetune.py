@@ -25,6 +25,7 @@ from keras_bert.finetuning.finetune import (
 )
 from keras_bert.finetuning.teaching import Teaching
 from keras_bert.losses import LogitCrossentropy
+from keras_bert.preprocessing.text_rows import TextRows
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="tf.data reads its texts"
@@ -143,6 +144,7 @@ def test_mistakes_are_reported_before_training(tmp_path, letters, make_backbone,
         ({"train": (TEXTS,)}, "train has no labels"),
         ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
+        ({"loss": keras.losses.CategoricalCrossentropy(from_logits=True)}, "takes one-hot labels"),
         ({"dev": 1.0}, "the share of train, .*1.0"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
         (
@@ -188,9 +190,11 @@ def test_the_first_of_the_best_epochs_is_kept_and_no_score_is_worse_than_nan(
     end = keras.callbacks.LambdaCallback(
         on_epoch_end=lambda *_: weights.append(model.get_weights())
     )
-    with spied(BertClassifier, "save_to_preset") as save:
+    with spied(BertClassifier, "save_to_preset") as save, spied(TextRows, "batches") as batches:
         _, history = run(tmp_path, model, **scored(*values, epochs=4, callbacks=[end]))
     assert str([scores["f1"] for scores in history]) == str([*values]) and save.call_count == 3
+    orders = {(call.args[1].shuffle, call.args[1].seed) for call in batches.call_args_list}
+    assert orders == {(True, epoch) for epoch in range(4)}
     assert "Best epoch by f1: 3 of 4, f1 0.5\n" in capsys.readouterr().out
     best = BertClassifier.from_preset(tmp_path / "best")
     assert_close(best.get_weights(), weights[2], sums=0)

@@ -149,7 +149,6 @@ def test_search_finds_the_nearest_by_the_prompts_of_queries_and_documents(
         indices, found = model.search(queries, TEXTS, 3)
         assert_array_equal(indices, np.argsort(-expected)[:, :3])
         assert_close(found, -np.sort(-expected)[:, :3])
-    assert model.search(tuple(queries), [], 3)[0].shape == (2, 0)  # as long as there are texts
 
 
 def test_what_cannot_be_compared_is_refused(model, letters, refused):

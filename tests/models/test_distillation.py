@@ -13,7 +13,7 @@ from keras_bert import (
     FineTuning,
     finetune,
 )
-from keras_bert.losses import Distillation, InBatchNegatives, LogitCrossentropy
+from keras_bert.losses import Distillation, InBatchNegatives
 from tests.models.test_every_task import FORMULAS
 
 T, ALPHA = 3.0, 0.4
@@ -93,7 +93,6 @@ def test_a_loss_of_labels_and_its_copy_are_their_formula():
     y = np.concatenate([teacher, np.eye(4, 3)], axis=-1)
     for each in (loss, keras.saving.deserialize_keras_object(copied)):
         assert float(each(y, logits)) == pytest.approx(expected, rel=1e-5)
-    assert Distillation(LogitCrossentropy(reduction="sum")).reduction == "sum"
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,6 @@ def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_bac
     ):
         refused(message, call, TEXTS, y)
     refused("their labels y", make("two classes").calibrate, TEXTS)
-    refused("40 rows but 3 labels", make("two classes").choose_threshold, TEXTS, [0, 1, 0])
     for change in (
         lambda model: model.head.enable_lora(2),
         lambda model: model.quantize("int8"),

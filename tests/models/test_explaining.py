@@ -104,7 +104,6 @@ def test_what_cannot_be_explained_is_refused(task_of, refused):
         ("single example", task.explain, ["a", "b"]),
         ("'great'", task.explain, "a", "great"),
         ("query and a document", task_of("documents").explain, "ab"),
-        ("query and a document", task_of("documents").explain, ("a", "b", "c")),
         ("target of a score", score.explain, "a", 1),
     ):
         refused(message, call, *arguments)

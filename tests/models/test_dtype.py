@@ -68,7 +68,11 @@ def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32
 
 @pytest.mark.parametrize(
     "name",
-    ["classes", "pretrainer", *(pytest.param(n, marks=WEEKLY) for n in TASKS[1:-2])],
+    [
+        "classes",
+        pytest.param("pretrainer", marks=pytest.mark.slow),
+        *(pytest.param(n, marks=WEEKLY) for n in TASKS[1:-2]),
+    ],
 )
 def test_every_file_keeps_the_dtype(make_backbone, make_case, difference, tmp_path, name):
     whole = DTypePolicyMap("float32", {r".*(dense|value|embedding|logits|pooler)": INT8})

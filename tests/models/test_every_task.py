@@ -168,7 +168,10 @@ def test_loss_and_accuracy_are_those_of_the_formula_whatever_the_batches(
         assert_close(*(np.array(evaluate(batching=batching)) for batching in batchings))
 
 
-@without("pairs")
+FOR_SPLITS = ("classes", "questions", "windows")
+
+
+@each([n if n in FOR_SPLITS else pytest.param(n, marks=pytest.mark.slow) for n in TASKS])
 def test_fit_validates_on_the_last_examples(made):
     task, x, y, *_ = made
     logs = task.fit(x, y, batch_size=64, validation_split=0.5, verbose=0).history

@@ -52,6 +52,7 @@ def test_only_adapters_and_the_head_are_trained_after_everything_was(make, input
     model.enable_lora(rank=1)
 
 
+@pytest.mark.slow
 def test_a_folder_of_adapters_gives_the_same_model(
     make_case, make_backbone, inputs, assert_close, tmp_path
 ):

@@ -96,9 +96,11 @@ def own():
     return make_own()
 
 
+MORE = [("DistilBERT", "tags"), ("ELECTRA", "choices")]
+MORE += [("XLM-RoBERTa", "documents"), ("MPNet", "questions")]
 ON_ENCODERS = [  # every encoder, and every task
-    *(("own", "classes"), ("DistilBERT", "tags"), ("ELECTRA", "choices")),
-    *(("XLM-RoBERTa", "documents"), ("MPNet", "questions"), ("ModernBERT", "vectors")),
+    *(("own", "classes"), ("ModernBERT", "vectors")),
+    *(pytest.param(*names, marks=pytest.mark.slow) for names in MORE),
 ]
 
 

@@ -32,8 +32,8 @@ def eagerly(tensorflow):
     keras.config.set_dtype_policy("float32")
 
 
-RUNS = [(FLOAT32, 0, 4), (COARSE, 0, 1)]
-MORE = [(FLOAT32, 4, 24), (COARSE, 1, 12)]
+RUNS = [(FLOAT32, 2, 6), (COARSE, 0, 1)]
+MORE = [(FLOAT32, 0, 2), (FLOAT32, 6, 24), (COARSE, 1, 12)]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -79,8 +79,9 @@ ON_TENSORFLOW, ON_JAX = (
 )
 XLA = {"jit_compile": ("yes",), "remat": ("yes",)}
 SLOW = [ON_TENSORFLOW, pytest.mark.slow]
+PLAIN = {"task": ("tags",), "after": ("predict twice",)}
 CASES = [
-    pytest.param(command("tensorflow", "--first", 1, "--eagerly"), marks=ON_TENSORFLOW),
+    pytest.param(command("tensorflow", "--first", 1, "--eagerly", **PLAIN), marks=ON_TENSORFLOW),
     pytest.param(command("tensorflow", "--first", 3, "--eagerly", **SCALED), marks=SLOW),
     pytest.param(command("tensorflow", "--first", 6), marks=SLOW),
     pytest.param(command("jax", "--first", 4), marks=[ON_JAX, pytest.mark.slow]),

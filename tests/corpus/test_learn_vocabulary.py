@@ -50,6 +50,7 @@ def test_pieces_are_merged_by_frequency(write):
     assert learn(write("ab ab ab ab ax ax"), 8, max_characters=2)[5:] == ["a", "b", "##b"]
 
 
+@pytest.mark.slow
 def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_python):
     program = (
         "import json, sys; from keras_bert.corpus import corpus_plan;"

@@ -197,6 +197,7 @@ def test_the_first_of_the_best_epochs_is_kept_and_no_score_is_worse_than_nan(
     assert_close(best.get_weights(), weights[2], sums=0)
 
 
+@pytest.mark.slow
 def test_patience_ends_it(tmp_path, capsys):
     for values, patience, expected, said in (
         ((0.3, 0.3, 0.9), 1, [0.3, 0.3], "No better f1 in 1 epochs"),
@@ -208,6 +209,7 @@ def test_patience_ends_it(tmp_path, capsys):
         assert said in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_bad_scores_are_refused(tmp_path, refused):
     refused("patience must be at least 1; got 0", run, tmp_path, **scored(patience=0))
     refused("'f1'.* loss", run, tmp_path, select="f1", scores=lambda *_: {"loss": 1.0})
@@ -217,6 +219,7 @@ def test_bad_scores_are_refused(tmp_path, refused):
         refused("scores.json", run, tmp_path, **scored(0.5))
 
 
+@pytest.mark.slow
 def test_steps_that_overflow_in_float16_count_when_it_resumes(tmp_path):
     """The optimizer skips them, and doesn't count them."""
     for epochs, score in ((1, 0.5), (2, 0.6)):

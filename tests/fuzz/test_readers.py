@@ -45,6 +45,7 @@ def read(reader, path, *arguments, **options):
         assert str(path) in str(error)
 
 
+@pytest.mark.slow
 @given(content=damaged | deep, quoting=st.booleans(), delimiter=delimiters)
 def test_any_bytes_are_examples_or_an_error(written, content, quoting, delimiter):
     path = written(content, "a.jsonl")

@@ -262,13 +262,14 @@ OF_EACH_KIND = (
     "generator",
     *ENDLESS,
     "loader",
-    *BATCHES,
+    "tf.data",
+    "PyDataset",
 )  # other forms end as these
 CELLS = [(form, "whole") for form in OF_EACH_KIND]
-CELLS += [("generator", "windows"), ("endless", "windows")]
-CELLS += [
-    pytest.param(form, "windows", marks=pytest.mark.slow) for form in ("table", "loader", "tf.data")
-]
+CELLS += [("endless", "windows")]
+MORE = [("tf.data of batches", "whole")]
+MORE += [(form, "windows") for form in ("table", "generator", "loader", "tf.data")]
+CELLS += [pytest.param(*cell, marks=pytest.mark.slow) for cell in MORE]
 
 
 def said(model_of, form, texts, verb, steps, batching):

@@ -47,6 +47,7 @@ def mostly_right(model, key):
     return labels
 
 
+@pytest.mark.slow
 def test_logits_are_divided_once_by_one_temperature(make, assert_close):
     for name in SETTINGS:
         model = make(name)

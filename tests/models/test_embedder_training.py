@@ -102,6 +102,7 @@ def test_classes_draw_new_partners_in_each_epoch(model):
     assert [*epochs(1)] == drawn[:2]
 
 
+@pytest.mark.slow
 def test_parts_of_a_batch_are_dropped_out_alike_twice(make_backbone, preprocessor):
     """The step goes down the gradient of the loss that it reports, whose masks it repeats."""
     model = BertEmbedder(make_backbone(dropout=0.3), preprocessor=preprocessor)

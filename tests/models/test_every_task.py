@@ -54,7 +54,10 @@ def without(*names):
     return each([name for name in TASKS if name not in names])
 
 
-@each(TASKS)
+OF_A_CLASS = ("features", "score", "labels", "pairs")  # that "classes" stands for
+
+
+@each([pytest.param(n, marks=pytest.mark.slow) if n in OF_A_CLASS else n for n in TASKS])
 def test_it_keeps_the_contract(made, request):
     task, x, y, shape, _ = made
     task.optimizer.learning_rate = 0.1

@@ -13,7 +13,7 @@ from tests.pairs.examples import BatchList
 
 TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]
 CASES = [name for name, (_, x, *_) in TASKS.items() if x is not None]
-OFTEN = ("classes", "questions")  # the others are run weekly
+OFTEN = ("classes",)  # the others are run weekly
 EACH_CASE = [c if c in OFTEN else pytest.param(c, marks=pytest.mark.weekly) for c in CASES]
 KERAS_VERBS = ["fit", "evaluate", "predict"]
 VERBS = [*KERAS_VERBS, "answer", "scores", "batches", "calibrate", "choose_threshold"]

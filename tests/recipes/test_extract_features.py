@@ -2,6 +2,7 @@ import json
 
 import keras
 import numpy as np
+import pytest
 
 import keras_bert
 
@@ -16,6 +17,7 @@ LINES = [
 ]
 
 
+@pytest.mark.slow
 def test_lines_of_json_are_those_of_googles_code_and_arrays_hold_the_same(
     assert_close, module, preset, tmp_path, capsys, monkeypatch
 ):

@@ -61,6 +61,7 @@ def train(folder, clock, schedule=SCHEDULE, epochs=99, saving=0):
     return model, budget
 
 
+@pytest.mark.slow
 def test_the_rate_follows_the_clock_and_the_last_step_has_the_last_rate(assert_close, tmp_path):
     whole, budget = train(tmp_path / "whole", clock := Clock())
     begins = [18 * epoch + 4 * step for epoch in range(6) for step in range(4)]

@@ -45,6 +45,7 @@ def test_every_kind_of_character_gives_the_tokens_of_the_rules(both, varied_char
         assert differences(*pair, texts) == []
 
 
+@pytest.mark.slow
 def test_accents_are_kept_as_by_hugging_face(alphabet, varied_characters):
     lower = [c.lower() for c in varied_characters]
     words = sorted({*alphabet(varied_characters, True), *alphabet(lower, False)})

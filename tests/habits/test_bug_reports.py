@@ -217,6 +217,8 @@ def test_labels_of_several_may_have_weights(classifier, refused, assert_close):
     missed, claimed = np.logaddexp(0, -logits), np.logaddexp(0, logits)
     expected = np.where(matrix, [1, 3, 3] * missed, claimed)
     assert_close(model.evaluate(TEXTS, labels, verbose=0), expected.mean())
+    each = losses.WeightedBinaryCrossentropy([1.0, 3.0, 3.0], reduction="none")
+    assert_close(np.asarray(each(matrix, logits)), expected.mean(axis=1))  # examples have weights
     one = classifier()
     one.compile("sgd", losses.WeightedBinaryCrossentropy([1, 2]))
     refused("as many, 0 or 1 for each", one.fit, TEXTS, LABELS, verbose=0)

@@ -58,7 +58,7 @@ def tokenizer():
     return keras_bert.BertTokenizer([*special, *PIECES, *(f"##{piece}" for piece in PIECES)])
 
 
-@pytest.fixture(params=[300, pytest.param(20_000, marks=pytest.mark.weekly)])
+@pytest.fixture(params=[150, pytest.param(20_000, marks=pytest.mark.weekly)])
 def count(request):
     return request.param
 

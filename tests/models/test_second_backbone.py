@@ -96,10 +96,10 @@ def own():
     return make_own()
 
 
-MORE = [("DistilBERT", "tags"), ("ELECTRA", "choices")]
+MORE = [("DistilBERT", "tags"), ("ELECTRA", "choices"), ("ModernBERT", "vectors")]
 MORE += [("XLM-RoBERTa", "documents"), ("MPNet", "questions")]
 ON_ENCODERS = [  # every encoder, and every task
-    *(("own", "classes"), ("ModernBERT", "vectors")),
+    ("own", "classes"),
     *(pytest.param(*names, marks=pytest.mark.slow) for names in MORE),
 ]
 

@@ -141,10 +141,10 @@ RUNS = {  # recipe: file, rows, options, a score that gets above a bound, and wh
         *("f1", 0.99, combines_layers),
     ),
 }
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in [*RUNS][1:]]
 
 
-@pytest.mark.parametrize("name", [[*RUNS][0], *SLOW])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
 def test_it_learns_and_writes_what_it_says(name, recipe, arguments, write_table, tmp_path):
     file, rows, options, score, bound, is_saved = RUNS[name]
     files = {}

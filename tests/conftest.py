@@ -216,7 +216,7 @@ def run_together():
         try:
             return subprocess.check_output(command, timeout=600, **options), ""
         except subprocess.SubprocessError as error:  # or one waits for another
-            return "", f"{error}: {error.output[-3000:]}"
+            return "", f"{error}: {str(error.output)[-3000:]}"
 
     def run_all(command, *environments):
         with ThreadPoolExecutor(len(environments)) as pool:
@@ -245,10 +245,8 @@ def free_addresses():
 @pytest.fixture
 def two_workers(free_addresses):
     """The environments of two workers of TensorFlow."""
-    cluster, tasks = (
-        {"worker": free_addresses(2)},
-        [{"type": "worker", "index": i} for i in (0, 1)],
-    )
+    cluster = {"worker": free_addresses(2)}
+    tasks = [{"type": "worker", "index": i} for i in (0, 1)]
     configs = [json.dumps({"cluster": cluster, "task": task}) for task in tasks]
     return [{"KERAS_BACKEND": "tensorflow", "TF_CONFIG": config} for config in configs]
 

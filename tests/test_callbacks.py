@@ -69,15 +69,14 @@ def test_tokens_are_counted_over_all_steps_but_the_first_and_without_validation(
 def test_all_steps_of_an_execution_are_counted(monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(callbacks, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    model, options = (
-        make_model(steps_per_execution=2),
-        {"batch_size": 3, "epochs": 2, "verbose": 0},
-    )
+    model = make_model(steps_per_execution=2)
+    options = {"batch_size": 3, "epochs": 2, "verbose": 0}
     history = model.fit(X, Y, callbacks=[Throughput(100)], **options)
+    # Each epoch takes a tick.
     assert history.history["tokens_per_second"] == [
         600.0,
         800.0,
-    ]  # each epoch takes a tick
+    ]
 
 
 def test_an_epoch_of_one_step_is_no_error():

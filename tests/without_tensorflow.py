@@ -6,14 +6,7 @@
 import functools
 import sys
 
-EXTRAS = (
-    "tensorflow",
-    "tensorflow_text",
-    "flatbuffers",
-    "keras_hub",
-    "keras_nlp",
-    "tensorboard",
-)
+EXTRAS = ("tensorflow", "tensorflow_text", "flatbuffers", "keras_hub", "keras_nlp", "tensorboard")
 for name in (*EXTRAS, "matplotlib", "google_crc32c", "sentencex"):
     sys.modules[name] = None  # import raises ModuleNotFoundError
 import keras_bert

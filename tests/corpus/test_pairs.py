@@ -37,10 +37,8 @@ def test_truncation_takes_what_a_loop_takes():
         expected = np.array([truncate_one_by_one(*lengths, room) for lengths in grid])
         assert np.array_equal(np.stack([cut.first_length, cut.second_length], 1), expected)
         # About half of the removed tokens come from the front, and never more than all of them.
-        fronts, removed = (
-            np.stack([cut.first_start, cut.second_start], 1),
-            grid - expected,
-        )
+        fronts = np.stack([cut.first_start, cut.second_start], 1)
+        removed = grid - expected
         assert np.all(fronts <= removed)
         assert abs(fronts.sum() / removed.sum() - 0.5) < 4 * 0.5 / removed.sum() ** 0.5
 

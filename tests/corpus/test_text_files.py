@@ -78,11 +78,9 @@ def test_a_first_word_that_fits_and_longer_lines_begin_paragraphs():
 
 
 def test_lines_are_paragraphs_and_separators_stand_between_documents(write):
-    first, second, last = (
-        ["A title", "He said so.", "She went."],
-        ["It went on."],
-        ["It ended."],
-    )
+    first = ["A title", "He said so.", "She went."]
+    second = ["It went on."]
+    last = ["It ended."]
     lines = [*first, "", *second, "CHAPTER II", *last, ""]
     path = write("\n".join(lines))
     for separator, documents in (

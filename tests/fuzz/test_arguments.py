@@ -142,10 +142,8 @@ numbers = st.integers(-3, 12) | st.floats(-1e30, 1e30)  # larger sizes are valid
 @pytest.fixture(scope="module")
 def parameters():
     """`(class, valid arguments, the name of one that may be odd)`."""
-    tokenizer, encoder = (
-        {"tokenizer": kb.BertTokenizer(WORDS)},
-        kb.BertBackbone(**BACKBONE),
-    )
+    tokenizer = {"tokenizer": kb.BertTokenizer(WORDS)}
+    encoder = kb.BertBackbone(**BACKBONE)
     tasks = (kb.BertSpanLabeler, kb.BertMultipleChoice, kb.BertReranker, kb.BertEmbedder)
     classes = {
         kb.BertBackbone: BACKBONE,

@@ -150,10 +150,8 @@ def task_of():
 
 WIDTHS = (np.arange(16).reshape(8, 2) / 4).tolist()
 SCORES = pd.DataFrame({"score": np.arange(8) / 4})
-WORDS, TAGS = (
-    [["a", "b"], ["c"], ["d", "e", "f"]],
-    [["O", "B-X"], ["B-X"], ["O", "O", "B-X"]],
-)
+WORDS = [["a", "b"], ["c"], ["d", "e", "f"]]
+TAGS = [["O", "B-X"], ["B-X"], ["O", "O", "B-X"]]
 NUMBERS = [[int(tag == "B-X") for tag in tags] for tags in TAGS]
 QUESTION = {"question": "a b", "context": "c d e"}
 QUESTIONS = [{**QUESTION, "answers": [{"text": "d", "answer_start": 2}]}]

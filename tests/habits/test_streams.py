@@ -257,6 +257,7 @@ def test_an_epoch_of_lists_goes_on_with_the_next_rows(model_of):
 ASKED = [("evaluate", *each) for each in itertools.product((None, 2), ("plain", "tokens"))]
 ASKED += [("predict", None, "plain"), ("predict", 2, "plain")]
 ASKED += [("answer", None, "plain"), ("scores", None, "plain")]
+# Other forms end as these.
 OF_EACH_KIND = (
     "table",
     "generator",
@@ -264,7 +265,7 @@ OF_EACH_KIND = (
     "loader",
     "tf.data",
     "PyDataset",
-)  # other forms end as these
+)
 CELLS = [(form, "whole") for form in OF_EACH_KIND]
 CELLS += [("endless", "windows")]
 MORE = [("tf.data of batches", "whole")]

@@ -17,11 +17,12 @@ B, N, S, D = 3, 4, 128, 64
 rng = np.random.default_rng(7)
 VECTORS = rng.normal(size=(3, B, N, S, D)).astype("float32")  # queries, keys and values
 UPSTREAM = rng.normal(size=(B, N, S, D)).astype("float32")
+# One row has no token.
 HOLES = np.random.default_rng(8).random((B, S)) < [
     [0.5],
     [0.9],
     [0],
-]  # one row has no token
+]
 HOLES = HOLES.astype("int32")
 SEQUENCE_IDS = np.repeat([[1, 1, 2, 3], [1, 2, 0, 0], [1, 1, 1, 1]], S // 4, axis=1).astype("int32")
 VISIBLE = {
@@ -91,10 +92,11 @@ def sdpa(visible, dropout=None):
     return functools.partial(fused_attention.sdpa_attention, visibility=visibility, dropout=dropout)
 
 
+# Of values, of gradients.
 TOLERANCES = {
     "float32": (1e-5, 1e-4),
     "bfloat16": (2e-2, 2e-2),
-}  # of values, of gradients
+}
 OFTEN = ("near tokens", "near of sequences")  # `test_backends.py` runs all
 CASES = [
     pytest.param(visible, "float32", marks=[pytest.mark.slow] * (visible not in OFTEN))

@@ -10,11 +10,12 @@ from keras_bert.layers.dense_and_norms import EPSILON, LayerNorm, _normalized
 from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
 from keras_bert.layers.masked_lm_head import _decoded
 
+# Of the largest gradient.
 TOLERANCES = {
     "float64": 1e-12,
     "float32": 2e-6,
     "bfloat16": 1.6e-2,
-}  # of the largest gradient
+}
 generator = np.random.default_rng(3)
 X, UPSTREAM = generator.normal(1, 3, (2, 3, 5, 8))
 GAMMA, BETA = generator.normal(1, 1, (2, 8))

@@ -8,16 +8,7 @@ from keras_bert import BertClassifier, BertClassifierPreprocessor
 from keras_bert.models import row_outputs
 from keras_bert.preprocessing import batching as batching_module
 
-TEXTS = [
-    "a b c",
-    "d",
-    "e f g h",
-    "a a a a a a a a a a a a a a",
-    "",
-    "zz b",
-    "x y",
-    "c b a",
-]
+TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
 
 
 @pytest.fixture

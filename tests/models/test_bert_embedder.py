@@ -119,10 +119,11 @@ def test_prompts_and_widths_are_saved(model, untraced, assert_close, tmp_path, c
     model.save_to_hugging_face(tmp_path)
     assert "SentenceTransformer(folder, truncate_dim=5)" in caplog.text
     loaded = untraced(BertTask.from_preset(tmp_path))
+    # The names that sentence-transformers reads.
     both = {
         **PROMPTS,
         "document": PROMPTS["passage"],
-    }  # the names that sentence-transformers reads
+    }
     assert (loaded.preprocessor.prompts, loaded.truncate_dim) == (both, 5)
     assert_close(loaded.predict(TEXTS), vectors)
 

@@ -92,10 +92,8 @@ def test_masked_lm_alone(make_backbone, eager, pretraining_batch):
 def test_masks_are_filled_with_the_tokens_of_the_largest_logits(
     make_backbone, letters, varied, eager, assert_close
 ):
-    reader, tokens = (
-        BertPreprocessor(letters, sequence_length=12),
-        letters.get_vocabulary(),
-    )
+    reader = BertPreprocessor(letters, sequence_length=12)
+    tokens = letters.get_vocabulary()
     spare = make_backbone(vocabulary_size=len(tokens) + 2)  # rows that are no words
     model = eager(varied(BertPretrainer(spare, False, reader)))
     texts = ["a [MASK] c", "[MASK] b [MASK] d e", "[MASK]"]

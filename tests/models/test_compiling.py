@@ -58,10 +58,8 @@ METRICS = {
 def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, refused):
     classifier, pretrainer = tasks["classifier"].compile, tasks["pre-trainer"].compile
     for name in (SPARSE, FOCAL):
-        line, function = (
-            logits_of("losses", name),
-            re.sub("(?<!^)(?=[A-Z])", "_", name).lower(),
-        )
+        line = logits_of("losses", name)
+        function = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
         kind = getattr(keras.losses, name)
         for loss in (kind(), name, function, getattr(keras.losses, function)):
             refused(line, classifier, "sgd", loss)

@@ -193,11 +193,9 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, ref
 
 
 def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, tf):
-    slices, texts, prepared = (
-        tf.data.Dataset.from_tensor_slices,
-        ["a", "b"],
-        {"token_ids": IDS},
-    )
+    slices = tf.data.Dataset.from_tensor_slices
+    texts = ["a", "b"]
+    prepared = {"token_ids": IDS}
     errors = (ValueError, tf.errors.InvalidArgumentError)
     for task, parts, message in (
         (model, (texts, [0, 1], [1.0, NAN]), "must be .*numbers"),

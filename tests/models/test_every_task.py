@@ -13,16 +13,7 @@ from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.forms import take
 from tests.models.conftest import rows_of
 
-TASKS = [
-    "classes",
-    "pairs",
-    "features",
-    "windows",
-    "score",
-    "tags",
-    "questions",
-    "choices",
-]
+TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
 TASKS += ["documents", "vectors", "labels"]
 
 
@@ -215,10 +206,8 @@ FOR_A_GPU = ("features", "windows", "vectors")
 def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, difference):
     """`jit_compile="auto"` is True where there is a GPU."""
     task, x, y, _, key = made
-    expected, loss = (
-        task.predict(x, verbose=0),
-        {"loss": "mse"} if key == "embedding" else {},
-    )
+    expected = task.predict(x, verbose=0)
+    loss = {"loss": "mse"} if key == "embedding" else {}
     task.compile(**{**task.default_compile_args(), **loss}, jit_compile=True)
     largest = max(np.abs(part).max() for part in keras.tree.flatten(expected))
     assert difference(task.predict(x, verbose=0), expected) < 1e-5 * largest

@@ -10,10 +10,11 @@ from keras_bert import BertEmbedder, BertEmbedderPreprocessor
 DRAW = random.Random(1)
 TEXTS = [" ".join(DRAW.choices("abcdefghijk", k=DRAW.randint(3, 8))) for _ in range(60)]
 QUERIES, POSITIVES, OTHERS = TEXTS[:20], TEXTS[20:40], TEXTS[40:]
+# Seven queries have two positives.
 PAIRS = (
     QUERIES + QUERIES[:7],
     POSITIVES + OTHERS[:7],
-)  # seven queries have two positives
+)
 
 
 @pytest.fixture(scope="module")

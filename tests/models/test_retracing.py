@@ -30,10 +30,11 @@ def check_calls(model):
     """Checks `predict`, `answer` and `evaluate` against the layers' own logits; returns these."""
     inputs = model.preprocessor(TEXTS)
     logits = ops.convert_to_numpy(model(inputs))
+    # Sums of float32 in another order.
     close = {
         "rtol": 0,
         "atol": 1e-4 * np.abs(logits).max(),
-    }  # sums of float32 in another order
+    }
     np.testing.assert_allclose(model.predict(inputs, verbose=0), logits, **close)
     probabilities = ops.convert_to_numpy(ops.softmax(logits))
     answers = [answer["probabilities"] for answer in model.answer(TEXTS)]

@@ -35,6 +35,7 @@ class GatedBlock(keras.layers.Layer):
         shape = (*ops.shape(x)[:2], 4, self.num_heads, self.hidden_dim // self.num_heads)
         heads = ops.reshape(self.heads(self.norm(x)), shape)
         query, key, value, gate = ops.unstack(ops.transpose(heads, (2, 0, 3, 1, 4)), 4)
+        # [B, N, S, D]
         context = attention(
             query=query,
             key=key,
@@ -43,7 +44,7 @@ class GatedBlock(keras.layers.Layer):
             sequence_ids=packed_input("sequence_ids"),
             window=self.window,
             training=training,
-        )  # [B, N, S, D]
+        )
         context = ops.transpose(context * ops.sigmoid(gate), (0, 2, 1, 3))
         return x + self.joined(ops.reshape(context, ops.shape(x)))
 

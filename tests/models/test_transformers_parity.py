@@ -27,11 +27,12 @@ SIZES = {  # words, layers, width, positions
     "Base": (30522, 12, 768, 512),
     "Large": (30522, 24, 1024, 512),
 }
+# Rows of many blocks.
 MODERN = {
     "num_hidden_layers": 4,
     "local_attention": 4,
     "pad_token_id": 0,
-}  # rows of many blocks
+}
 MODERN |= dict.fromkeys(f"{role}_token_id" for role in ("bos", "eos", "cls", "sep"))
 
 
@@ -49,14 +50,7 @@ def make_theirs(torch, transformers, tmp_path):
         ]
         names += ["hidden_dropout_prob", "attention_probs_dropout_prob"]
         if architecture.startswith("DistilBert"):
-            names = [
-                "dim",
-                "n_layers",
-                "n_heads",
-                "hidden_dim",
-                "dropout",
-                "attention_dropout",
-            ]
+            names = ["dim", "n_layers", "n_heads", "hidden_dim", "dropout", "attention_dropout"]
             config = {"seq_classif_dropout": 0.0, **config}
         if architecture.startswith("Electra"):
             config = {"embedding_size": width // 2, **config}
@@ -118,10 +112,8 @@ def random_batch(torch, theirs, seed=2):
         y = {"start": start, "end": end}
         given |= {f"{name}_positions": values for name, values in y.items()}
     elif head == "TokenClassification":
-        y, weights = (
-            draw.integers(0, config.num_labels, mask.shape),
-            mask.astype("float32"),
-        )
+        y = draw.integers(0, config.num_labels, mask.shape)
+        weights = mask.astype("float32")
         given["labels"] = np.where(mask, y, -100)
     elif config.num_labels == 1:
         y = given["labels"] = draw.random((rows, 1)).astype("float32")
@@ -161,11 +153,12 @@ THEIR_OUTPUTS = (
     "seq_relationship_logits",
     "pooler_output",
 )
+# As ours are sorted by name.
 THEIR_OUTPUTS += (
     "last_hidden_state",
     "end_logits",
     "start_logits",
-)  # as ours are sorted by name
+)
 
 
 @pytest.fixture
@@ -244,11 +237,9 @@ ODD |= {
     "classifier_activation": "relu",
 }
 UNTIED = {"tie_word_embeddings": False}
-EPSILON, RELU, SMALL = (
-    {"layer_norm_eps": 1e-5},
-    {"hidden_act": "relu"},
-    {"embedding_size": 16},
-)
+EPSILON = {"layer_norm_eps": 1e-5}
+RELU = {"hidden_act": "relu"}
+SMALL = {"embedding_size": 16}
 FAMILIES = {  # configs of an encoder, a masked LM, heads of classes, tags and spans; and a dropout
     "Bert": (
         {},

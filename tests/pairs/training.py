@@ -392,10 +392,8 @@ def check_training(run, trained):
     if run["dtype"] == "float32":
         names |= expected.history.keys() & trained.history.keys()
     for name in names:
-        found, wanted = (
-            np.array(trained.history.get(name, [])),
-            np.array(expected.history[name]),
-        )
+        found = np.array(trained.history.get(name, []))
+        wanted = np.array(expected.history[name])
         assert len(found) == len(wanted), f"{name}: {found} for {wanted}"
         error, bound = np.abs(found - wanted).max(), loss_bound(run, wanted)
         assert error <= bound, f"{name}: {found} for {wanted}, {error:.1e} of {bound:.1e}"

@@ -54,10 +54,11 @@ def test_examples_without_an_answer_to_train_on_are_left_out(preprocessor, refus
         example("a", "b c", ("c", 2)),
         example("a", "b"),
     ]
+    # The last one lists none.
     assert labels_of(preprocessor, examples) == [
         (4, 4),
         (0, 0),
-    ]  # the last one lists none
+    ]
     assert "1 of 3 questions have no answer at its answer_start" in caplog.text
     refused("No question has answers to train on", trained_windows, examples[:1], preprocessor)
 

@@ -40,10 +40,8 @@ def test_words_are_told_from_texts():
 
 
 def test_sentences_of_a_document_stay_together(preprocessor):
-    words, documents = (
-        [[letter] for letter in "abcdefghij"],
-        [0, 0, 0, 1, 2, 2, 2, 2, 3, 3],
-    )
+    words = [[letter] for letter in "abcdefghij"]
+    documents = [0, 0, 0, 1, 2, 2, 2, 2, 3, 3]
     for sentences, size, counts in (
         (words, 4, [4, 4, 2]),
         ({"words": words, "documents": documents}, 2, [3, 5, 2]),

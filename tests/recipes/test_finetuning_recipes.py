@@ -229,10 +229,8 @@ def test_texts_numbers_and_labels_come_from_columns(
 
 
 def test_other_columns_and_schemes_of_tags_are_read(recipe, arguments, write, capsys):
-    module, path = (
-        recipe("finetune_ner"),
-        write(DOCUMENT + "book X O B-THING\n", "dev.txt"),
-    )
+    module = recipe("finetune_ner")
+    path = write(DOCUMENT + "book X O B-THING\n", "dev.txt")
     for options, names in (
         ("--tag_column 2", ["O"]),
         ("--scheme bioes --repair", ["O", "B-EVENT", "E-EVENT", "S-THING"]),

@@ -94,10 +94,11 @@ def test_malformed_rows_of_qqp_are_skipped_and_those_of_others_refused(tmp_path,
 def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(
     monkeypatch,
 ):
+    # Not the order of Google's code.
     theirs, asked = (
         ["entailment", "neutral", "contradiction"],
         [],
-    )  # not the order of Google's code
+    )
     rows = [{"premise": b"p%d" % i, "hypothesis": b"h", "idx": i, "label": i} for i in (2, 0, 1)]
 
     def load(name, split, data_dir, with_info):

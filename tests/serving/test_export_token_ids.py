@@ -89,10 +89,8 @@ def test_tasks_run_as_predict(assert_close, make, tmp_path, format, name):
     if (format, name) == ("onnx", "choices"):
         import onnxruntime
 
-        names, axes = (
-            ("token_ids", "segment_ids", "padding_mask"),
-            ["batch", "choices", "length"],
-        )
+        names = ("token_ids", "segment_ids", "padding_mask")
+        axes = ["batch", "choices", "length"]
         found = {x.name: x.shape for x in onnxruntime.InferenceSession(path).get_inputs()}
         assert found == dict.fromkeys(names, axes)
 

@@ -59,18 +59,20 @@ def test_weights_of_every_precision_take_the_steps_of_the_formula(dtype):
     rates = [float(rate(step)) for step in range(1, 12, 2)]
     computed = "float32" if keras.backend.backend() == "jax" or dtype != "float64" else "float64"
     bound = max(float(ml_dtypes.finfo(dtype).eps), 20 * np.finfo(computed).eps)  # of six steps
+    # Keras reads NumPy's float64 in float32.
     start = [
         np.float32(KERNEL),
         np.float32(BIAS),
-    ]  # Keras reads NumPy's float64 in float32
+    ]
     for size, clip, bias_correction in (
         (1e-3, None, True),  # float16's squares of these are 0 and infinite
         (300.0, 1.0, False),
+        # All gradients together are clipped; alone, each would be otherwise.
         (
             1.0,
             0.5,
             True,
-        ),  # all gradients together are clipped; alone, each would be otherwise
+        ),
         (1.0, 1e6, False),
     ):
         gradients = [[(size * np.float32(p)).astype(dtype) for p in g] for g in 4 * GRADIENTS]
@@ -110,10 +112,11 @@ def test_averages_of_bfloat16_weights_move():
     for _ in range(2):
         optimizer.apply([ops.convert_to_tensor([1.0, 1.0], "bfloat16")], [weight])
     optimizer.finalize_variable_values([weight])
+    # Keras starts with a weight.
     expected = [
         1 - 0.125 - 0.25 * 0.125,
         2 - 0.125 - 0.25 * 0.125,
-    ]  # Keras starts with a weight
+    ]
     assert_allclose(ops.convert_to_numpy(weight).astype("float32"), expected, rtol=2**-8)
 
 
@@ -139,10 +142,8 @@ def test_the_norm_of_a_large_table_is_exact(variable):
 
 def test_biases_and_norms_alone_do_not_decay(variable):
     for name in ("bias", "gamma", "beta", "kernel", "embeddings", "bias_table"):
-        weight, expected = (
-            variable([2.0], name),
-            2.0 if name in ("bias", "gamma", "beta") else 1.9,
-        )
+        weight = variable([2.0], name)
+        expected = 2.0 if name in ("bias", "gamma", "beta") else 1.9
         for settings in ({}, {"no_decay": [name]}):  # which then stays as it is
             optimizer = AdamW(0.1, weight_decay=0.5, **settings)
             optimizer.apply([ops.convert_to_tensor([0.0])], [weight])

@@ -50,6 +50,8 @@ class Throughput(keras.callbacks.Callback):
     32768
     """
 
+    async_safe = True  # Keras needn't wait for each step on a device, where the backend allows it
+
     def __init__(self, tokens_per_step: int):
         super().__init__()
         check_int("tokens_per_step", tokens_per_step)
@@ -59,26 +61,19 @@ class Throughput(keras.callbacks.Callback):
         return f"Throughput({self.tokens_per_step})"
 
     def on_train_begin(self, logs=None):
-        self._started = None
+        self._is_first = True
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._steps = self._left_out = 0
-        self._ended = None
-        if self._started is not None:
-            self._started = time.perf_counter()
+        self._ends = [] if self._is_first else [(0, time.perf_counter())]  # of executions
+        self._is_first = False
 
     def on_train_batch_end(self, batch, logs=None):
         # Keras counts an execution at the end of an epoch as a whole one.
-        self._steps = min(batch + 1, (self.params or {}).get("steps") or math.inf)
-        if self._started is None:
-            self._started = time.perf_counter()
-            self._left_out = self._steps
-
-    def on_test_begin(self, logs=None):
-        self._ended = time.perf_counter()  # validation is not training
+        steps = min(batch + 1, (self.params or {}).get("steps") or math.inf)
+        self._ends.append((steps, time.perf_counter()))
 
     def on_epoch_end(self, epoch, logs=None):
-        steps = self._steps - self._left_out
-        if steps and logs is not None:
-            seconds = (self._ended or time.perf_counter()) - self._started
-            logs["tokens_per_second"] = self.tokens_per_step * steps / seconds
+        first, start = min(self._ends, default=(0, 0.0))
+        last, end = max(self._ends, default=(0, 0.0))
+        if last > first and logs is not None:
+            logs["tokens_per_second"] = self.tokens_per_step * (last - first) / (end - start)

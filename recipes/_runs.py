@@ -13,6 +13,7 @@ from keras_bert.preprocessing.forms import first_to_validate_on
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.processes import is_chief
+from keras_bert.training.strategy import device_kind
 
 __all__ = [
     "describe_training",
@@ -24,17 +25,57 @@ __all__ = [
     "optimizer_step",
     "shown_scores",
     "start_training",
+    "steps_per_execution",
+    "tensorboard",
     "train_epochs",
     "write_settings",
 ]
 
 
 def start_training(args: argparse.Namespace) -> object:
-    """Sets the seed and the precision of a command line; returns the strategy of its devices."""
+    """Sets the seed and the precision of a command line; returns the strategy of its devices.
+
+    The precision is bfloat16 on TPUs, unless the command says otherwise.
+    """
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
+    if args.precision is None:
+        args.precision = "mixed_bfloat16" if _is_of_tpus(strategy) else "float32"
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
     return strategy
+
+
+def steps_per_execution(args: argparse.Namespace, strategy: object, *intervals: int) -> int:
+    """Returns the steps of an execution, which divide the intervals: up to 20 on TPUs, else 1.
+
+    The command line may say another number. On TensorFlow, Keras reads the loss after each
+    execution, and the device waits.
+    """
+    if args.steps_per_execution is not None:
+        return args.steps_per_execution
+    if not _is_of_tpus(strategy):
+        return 1
+    steps = max(n for n in range(1, 21) if not any(interval % n for interval in intervals))
+    print(
+        f"On a TPU: {args.precision}, {steps} steps per execution. --precision and "
+        "--steps_per_execution set others."
+    )
+    return steps
+
+
+def _is_of_tpus(strategy):
+    if keras.backend.backend() != "tensorflow":
+        return device_kind() == "TPU"
+    import tensorflow as tf
+
+    return isinstance(strategy, tf.distribute.TPUStrategy)
+
+
+def tensorboard(output: str) -> keras.callbacks.TensorBoard:
+    """Returns a callback that writes the curves of epochs."""
+    board = keras.callbacks.TensorBoard(f"{output}/logs", write_graph=False)
+    board.async_safe = True  # it writes nothing after a step, for which a device would wait
+    return board
 
 
 def keep_model(model: keras.Model, path: str | os.PathLike) -> None:

@@ -127,7 +127,7 @@ def add_pretraining_arguments(parser: argparse.ArgumentParser) -> None:
     add("--masked_lm_rate", type=float, default=0.15, help="fraction of tokens to predict")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--remat", action="store_true", help="save memory by recomputing activations")
-    add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
+    add("--steps_per_execution", type=int, help="steps per graph; by default 1, on TPUs up to 20")
     add("--save_every", type=int, default=1000, help="steps of an epoch; a checkpoint ends it")
     add_device_arguments(parser)
 
@@ -138,7 +138,8 @@ def add_device_arguments(parser: argparse.ArgumentParser) -> None:
     add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
-    add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
+    precisions = ["float32", "mixed_bfloat16"]
+    add("--precision", choices=precisions, help="Keras dtype; by default float32, on TPUs bfloat16")
     add("--seed", type=int, default=0, help="random seed")
 
 

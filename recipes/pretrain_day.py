@@ -1,7 +1,6 @@
 r"""Pre-trains a BERT in a day: newer settings than the paper's, and a budget of time.
 
-    python recipes/pretrain_day.py --corpus corpus --heldout others --output day --hours 24 \
-        --precision mixed_bfloat16 --steps_per_execution 20
+    python recipes/pretrain_day.py --corpus corpus --heldout others --output day --hours 24
 
 The settings are those of MosaicBERT (Portes et al. 2023) that leave the model BERT's. The learning
 rate follows the clock, which counts evaluations and checkpoints, and not the pauses of a run that
@@ -77,11 +76,10 @@ def make_model(args, corpus):
 
 def main(argv=None):
     args = parse_args(argv)
-    import keras  # slow: after parse_args
-
-    import _runs
+    import _runs  # imports Keras: after parse_args
 
     strategy = _runs.start_training(args)
+    args.steps_per_execution = _runs.steps_per_execution(args, strategy, args.save_every)
     corpus = keras_bert.Corpus(args.corpus)
     data = {
         "batch_size": args.batch_size,
@@ -116,7 +114,7 @@ def main(argv=None):
             callbacks=[
                 keras_bert.callbacks.Throughput(args.batch_size * args.sequence_length),
                 keras_bert.callbacks.Perplexity(),
-                keras.callbacks.TensorBoard(f"{args.output}/logs", write_graph=False),
+                _runs.tensorboard(args.output),
                 checkpoint,
                 budget,
             ],

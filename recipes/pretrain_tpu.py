@@ -1,15 +1,15 @@
 r"""Pre-trains BERT with masked LM and next sentence prediction, on TPUs, GPUs or a CPU.
 
-    python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 128 \
-        --precision mixed_bfloat16 --steps_per_execution 20
+    python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 128
     python recipes/pretrain_tpu.py ... --phase 512  # the rest as above
 
 The defaults are the paper's (Devlin et al. 2019, appendix A.2): Base, batches of 256, and a million
 steps, the first 90 % at 128 tokens, the last 10 % at 512. Phase 512 continues phase 128 in the same
-folder. With `--init` a phase starts from a preset, with a schedule over its own steps; `--epochs 3`
-counts them in passes over the corpus. A phase of any other length runs all steps: on a small
-machine, start at 32 tokens, and continue with `--phase 128 --init`. pretrain_day.py trains for a
-time, with newer settings; ablations.py runs the paper's ablations.
+folder. On TPUs, the default is bfloat16 and 20 steps per execution; on GPUs, give `--precision
+mixed_bfloat16`. With `--init` a phase starts from a preset, with a schedule over its own steps;
+`--epochs 3` counts them in passes over the corpus. A phase of any other length runs all steps: on a
+small machine, start at 32 tokens, and continue with `--phase 128 --init`. pretrain_day.py trains
+for a time, with newer settings; ablations.py runs the paper's ablations.
 
 Rerun the same command to resume; changed settings are refused, but more --steps extend a run. The
 result is OUTPUT/preset. Watch it with `tensorboard --logdir OUTPUT/logs`. Corpus and output may be
@@ -50,7 +50,7 @@ def parse_args(argv=None):
     add("--google_optimizer", action="store_true", help="no bias correction, as in Google's code")
     add("--preset_every", type=int, help="keep OUTPUT/preset_STEP of checkpoints at its multiples")
     args = parser.parse_args(argv)
-    if min(args.steps, args.save_every, args.steps_per_execution) < 1:
+    if min(args.steps, args.save_every, args.steps_per_execution or 1) < 1:
         parser.error("--steps, --save_every and --steps_per_execution must be at least 1")
     for name in NEW_MODEL:
         if args.init and getattr(args, name) is not None:
@@ -118,7 +118,9 @@ def main(argv=None):
     if args.epochs:
         args.steps = -(-args.epochs * corpus.num_tokens // (args.batch_size * args.phase))
     start, stop = phase_steps(args)
-    for steps in (args.save_every, stop - start):
+    intervals = args.save_every, stop - start
+    args.steps_per_execution = _runs.steps_per_execution(args, strategy, *intervals)
+    for steps in intervals:
         if steps % args.steps_per_execution:
             raise ValueError(f"steps_per_execution={args.steps_per_execution} must divide {steps}.")
     data = data_settings(args)
@@ -155,7 +157,7 @@ def main(argv=None):
         keras_bert.callbacks.Throughput(args.batch_size * args.phase),
         keras_bert.callbacks.Perplexity(),
         keras.callbacks.LambdaCallback(on_epoch_end=keep_preset),
-        keras.callbacks.TensorBoard(f"{args.output}/logs", write_graph=False),
+        _runs.tensorboard(args.output),
         checkpoint,  # the last: a resumed run repeats what isn't in it
     ]
     while done < stop:

@@ -135,11 +135,12 @@ model.compile(optimizer)
 # found, and so are the machines of `TF_CONFIG`. Rerun a command to resume it.
 #
 # ```bash
-# python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 128 \
-#     --precision mixed_bfloat16 --steps_per_execution 20
-# python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 512 \
-#     --precision mixed_bfloat16 --steps_per_execution 20
+# python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 128
+# python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 512
 # ```
+#
+# On TPUs this trains in bfloat16, with 20 steps per execution, and says so; `--precision` and
+# `--steps_per_execution` set others. On GPUs, add `--precision mixed_bfloat16`.
 #
 # [All recipes](../recipes.md#a-toy-run-of-them-all) shows a toy run of both phases on a CPU.
 #

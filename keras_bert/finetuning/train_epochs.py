@@ -11,7 +11,7 @@ from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import local_path
 from keras_bert.finetuning.settings import FineTuning
 from keras_bert.training.checkpointing import TrainingCheckpoint
-from keras_bert.training.divergence import check_loss, check_weights
+from keras_bert.training.divergence import DivergenceStop, check_weights
 from keras_bert.training.processes import is_chief
 
 
@@ -48,9 +48,8 @@ def train_epochs(
     scores = _read_scores(output, checkpoint.restore(model), steps, select)
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
-    stop = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda _, logs: check_loss(stop, logs, checkpoint),
-        on_epoch_end=lambda *_: setattr(model, "stop_training", True),  # each `fit` is one epoch
+    one_epoch = keras.callbacks.LambdaCallback(  # of each `fit`
+        on_epoch_end=lambda *_: setattr(model, "stop_training", True)
     )
     for epoch in range(len(scores), epochs):
         if patience and scores and epoch - 1 - best_epoch(scores, select) >= patience:
@@ -61,7 +60,7 @@ def train_epochs(
             initial_epoch=epoch,
             epochs=epochs,
             shuffle=False,  # the dataset is already shuffled
-            callbacks=[*callbacks, stop],
+            callbacks=[*callbacks, DivergenceStop(checkpoint), one_epoch],
             **arguments,
         )
         check_weights(model, checkpoint)

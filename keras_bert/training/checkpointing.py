@@ -15,7 +15,7 @@ from keras_bert.files.given import check_stored
 from keras_bert.files.remote import names_in, open_bytes
 from keras_bert.files.whole import remove, remove_unfinished, whole_file
 from keras_bert.messages import check_int, check_path
-from keras_bert.training.divergence import check_loss, check_weights, optimizer_step
+from keras_bert.training.divergence import DivergenceStop, check_weights, optimizer_step
 from keras_bert.training.processes import check_same, is_chief
 from keras_bert.training.strategy import scope_of
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r"step-(\d{10})\.npz")
 _CLASSES = "kinds"  # the array with the class names of the model and the optimizer
 
 
-class TrainingCheckpoint(keras.callbacks.Callback):
+class TrainingCheckpoint(DivergenceStop):
     """Saves everything that training needs to resume, at the end of every epoch.
 
     A checkpoint is a file with the weights, the optimizer's state and step, and the dropout seeds.
@@ -50,7 +50,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     """
 
     def __init__(self, folder: str | os.PathLike, keep: int = 2):
-        super().__init__()
+        super().__init__(self)
         check_path("folder", folder)
         check_int("keep", keep)
         self.folder = str(folder).rstrip("/")
@@ -104,10 +104,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         self._check_latest(self.model, optimizer_step(self.model))
 
-    def on_train_batch_end(self, batch, logs=None):
-        check_loss(self, logs, self)
-
     def on_epoch_end(self, epoch, logs=None):
+        super().on_epoch_end(epoch)
         self.save(self.model)
 
     def on_train_end(self, logs=None):

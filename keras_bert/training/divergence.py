@@ -20,8 +20,8 @@ class DivergedError(ValueError):
     """The error of a run whose loss or weights are NaN or infinite."""
 
 
-class DivergenceMessage(keras.callbacks.Callback):
-    """Logs, at the end of an epoch, at which step its loss became NaN or infinite."""
+class _InfiniteLosses(keras.callbacks.Callback):
+    """Notes the steps of an epoch whose loss is NaN or infinite."""
 
     async_safe = True  # so Keras reads losses in the background, where the backend allows it
 
@@ -29,9 +29,13 @@ class DivergenceMessage(keras.callbacks.Callback):
         self.lost = []  # of steps, in any order; the mean of an epoch stays NaN
 
     def on_train_batch_end(self, batch, logs=None):
-        loss = _infinite_loss(logs)
-        if loss is not None:
+        loss = (logs or {}).get("loss", 0.0)
+        if not math.isfinite(loss):
             self.lost.append((batch + 1, loss))
+
+
+class DivergenceMessage(_InfiniteLosses):
+    """Logs, at the end of an epoch, at which step its loss became NaN or infinite."""
 
     def on_epoch_end(self, epoch, logs=None):
         if self.lost:
@@ -40,15 +44,30 @@ class DivergenceMessage(keras.callbacks.Callback):
             logger.warning("%s Train again with %s", became, _ADVICE)
 
 
-def check_loss(
-    callback: keras.callbacks.Callback, logs: dict[str, Any] | None, checkpoint: Any
-) -> None:
-    """Raises a `DivergedError`, which names the last checkpoint, if a loss is NaN or infinite."""
-    loss = _infinite_loss(logs)
-    if loss is not None:
-        model = callback.model  # it has the current state on JAX too, which takes time to fetch
-        became = _became(loss, f"{optimizer_step(model):,}", model)
-        raise DivergedError(f"{became} {_remedy(checkpoint)}")
+class DivergenceStop(_InfiniteLosses):
+    """Raises a `DivergedError`, which names the last checkpoint, if a loss is NaN or infinite.
+
+    It raises before the next step that begins once the loss is known, or at the end of the epoch.
+    """
+
+    def __init__(self, checkpoint: Any):
+        super().__init__()
+        self._checkpoint = checkpoint
+
+    def on_epoch_begin(self, epoch, logs=None):
+        super().on_epoch_begin(epoch)
+        self._before = optimizer_step(self.model)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        if self.lost:  # on JAX, `self.model` takes time to fetch
+            step, loss = min(self.lost)
+            step = min(self._before + step, optimizer_step(self.model))
+            raise DivergedError(
+                f"{_became(loss, f'{step:,}', self.model)} {_remedy(self._checkpoint)}"
+            )
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.on_train_batch_begin(None)
 
 
 def check_weights(
@@ -63,12 +82,6 @@ def check_weights(
                 f"{variable.path} has values that are NaN or infinite after step "
                 f"{optimizer_step(model):,}, so the model is not saved. {_remedy(checkpoint)}"
             )
-
-
-def _infinite_loss(logs):
-    """Returns the loss if it is NaN or infinite."""
-    loss = (logs or {}).get("loss", 0.0)
-    return None if math.isfinite(loss) else loss
 
 
 def _became(loss, step, model):

@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 
@@ -87,6 +88,23 @@ def test_it_starts_from_a_preset_with_its_switches(module, corpus, preset, tmp_p
     assert all(map(np.array_equal, model.get_weights(), saved.get_weights()))
     assert model.preprocessor.sequence_length == 32 > saved.preprocessor.sequence_length
     assert model.optimizer.get_config()["learning_rate"]["config"]["total_steps"] == 9
+
+
+def test_tpus_take_bfloat16_and_many_steps_per_execution(module, monkeypatch, capsys):
+    import _runs
+
+    monkeypatch.setattr("_runs._is_of_tpus", lambda strategy: True)
+    for options, precision, intervals, steps in (
+        ("", "mixed_bfloat16", (1000, 900_000), 20),
+        ("", "mixed_bfloat16", (48, 90), 6),
+        ("--precision float32 --steps_per_execution 1", "float32", (1000,), 1),
+    ):
+        args = module.parse_args(["--corpus", "c", "--output", "o", *options.split()])
+        strategy = _runs.start_training(args)
+        assert _runs.steps_per_execution(args, strategy, *intervals) == steps
+        assert keras.config.dtype_policy().name == precision
+        said = f"On a TPU: {precision}, {steps} steps per execution."
+        assert (said in capsys.readouterr().out) == (not options)
 
 
 def test_what_does_not_fit_is_refused_first(

@@ -24,6 +24,7 @@ from keras_bert.preprocessing.raw_stream import RawStream
 from keras_bert.preprocessing.task_checks import extra_shapes
 from keras_bert.preprocessing.translators import (
     are_rows,
+    as_rows,
     first_element,
     has_rows,
     in_python,
@@ -49,7 +50,7 @@ def data_of(
         with_labels: bool, whether a stream of raw examples yields labels, too.
     """
     _check_labels_apart(x, y)
-    x = in_python(x, extra_shapes(task))
+    x = as_rows(in_python(x), extra_shapes(task))
     y = _listed_column(y)
     sample_weight = _listed_column(sample_weight)
     is_stream = False

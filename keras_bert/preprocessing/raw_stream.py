@@ -25,11 +25,12 @@ from keras_bert.preprocessing.batches import (
 )
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import Raw, RawExamples, on_backend, unpacked
-from keras_bert.preprocessing.forms import is_dataset, is_single, is_text
+from keras_bert.preprocessing.forms import is_dataset, is_single
 from keras_bert.preprocessing.task_checks import check_has_labels, extra_shapes
 from keras_bert.preprocessing.translators import (
     Pass,
     count_of,
+    example_of_row,
     label_name,
     log_unread,
     text_names,
@@ -249,7 +250,7 @@ class RawStream(Raw):
         if self._first is None:
             self._first = examples[0]
             if text_names(elements[0]) is not None:
-                log_unread(elements[0], is_text, self.extra_names)
+                log_unread(elements[0], self.extra_names)
         first = self._first
         for index, example in enumerate(examples):
             if len(example) != len(first) or _names(example[0]) != _names(first[0]):
@@ -272,7 +273,9 @@ class RawStream(Raw):
         """Converts an element to `(x,)`, `(x, label)` or `(x, label, weight)`."""
         names = text_names(element)
         if names is not None:
-            return self._example_of_row(element, names)
+            x = example_of_row(element, names, self.extra_names)
+            label = label_name(element)
+            return (x,) if label is None else (x, _plain(element[label]))
         is_unlabelled = not self.with_labels and is_single(element)
         if is_unlabelled or not isinstance(element, tuple):
             return (element,)
@@ -281,14 +284,6 @@ class RawStream(Raw):
             x = element[:2]  # a pair and its score
             del targets[0]
         return x, *map(_plain, targets)
-
-    def _example_of_row(self, row, names):
-        x = alone(tuple(row[name] for name in names))
-        extra_inputs = {name: row[name] for name in self.extra_names if name in row}
-        if extra_inputs:
-            x = {"text": x, **extra_inputs}
-        label = label_name(row)
-        return (x,) if label is None else (x, _plain(row[label]))
 
 
 def _check_not_paired_at_random(examples):

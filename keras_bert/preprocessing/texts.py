@@ -14,6 +14,7 @@ from keras_bert.preprocessing.forms import (
     Examples,
     as_arrays,
     is_dataset,
+    is_frame,
     is_single,
     is_text,
     take,
@@ -78,7 +79,7 @@ def text_examples(x: Examples, most: float = 2) -> TextExamples:
     """
     if isinstance(x, TextExamples):
         return x
-    x, extra_inputs = split_inputs(as_arrays(x))
+    x, extra_inputs = split_inputs(x)
     columns = text_columns(x, most)
     for name, values in extra_inputs.items():
         values = extra_input_array(name, values)
@@ -97,9 +98,7 @@ def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
     if not isinstance(x, dict):
         return x, {}
     if "text" not in x:
-        raise ValueError(
-            f"A dict of raw examples must have its texts as 'text'; this one has {[*map(str, x)]}."
-        )
+        raise _without_names_of_texts(x)
     made = _MADE_FROM_TEXT.intersection(x)
     if made:
         raise ValueError(f"The preprocessor makes {min(made)} from the texts: leave it out.")
@@ -116,11 +115,26 @@ def text_columns(x: Any, most: float = math.inf) -> tuple[list[str], ...]:
             "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs, and "
             "give it to a verb of a task, such as fit, predict or batches."
         )
+    first = x[0] if isinstance(x, list) and x else x
+    if isinstance(first, dict) or (is_frame(x) and _names_several(x.columns)):
+        raise _without_names_of_texts(first)
     columns = _columns(as_arrays(x))
     check_texts(columns, most)
     for part in columns[1:]:
         check_one_each(len(columns[0]), "texts", **{"second texts": part})
     return columns
+
+
+def _names_several(columns):
+    return len(columns) > 1 and any(isinstance(name, str) for name in columns)
+
+
+def _without_names_of_texts(table):
+    names = [*map(str, getattr(table, "columns", table))]
+    return ValueError(
+        f"The columns {', '.join(names)} don't say which are the texts: call them 'text', or "
+        f"'sentence1' and 'sentence2', or give table[{names[-1]!r}], or a tuple of two columns."
+    )
 
 
 def check_texts(columns: tuple, most: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import keras
 
 from keras_bert.messages import is_missing, logger, shown
-from keras_bert.preprocessing.batches import StreamBatches
+from keras_bert.preprocessing.batches import StreamBatches, alone
 from keras_bert.preprocessing.forms import (
     has_own_batches,
     in_numpy,
@@ -19,15 +19,24 @@ from keras_bert.preprocessing.forms import (
     is_frame,
     is_raw,
     is_single,
+    is_text,
     map_values,
     rows_of,
 )
 
-_TEXTS = (  # names of the texts of a row, here and in Hugging Face's data sets
+_TEXTS = (  # names of the texts of a row, here and in other libraries' data sets
     ("question", "sentence"),
     ("sentence1", "sentence2"),
     ("premise", "hypothesis"),
     ("question1", "question2"),
+    ("text", "text_pair"),
+    ("anchor", "positive", "negative"),
+    ("anchor", "positive"),
+    ("query", "positive", "negative"),
+    ("query", "positive"),
+    ("query", "document"),
+    ("query", "passage"),
+    ("query", "answer"),
     ("text",),
     ("sentence",),
     ("tokens",),
@@ -36,11 +45,8 @@ MOST = 10_000_000  # examples that are read into memory
 _LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
 
 
-def in_python(x: Any, extra_names: Collection[str] = ()) -> Any:
-    """Converts Arrow's columns and tables to lists, and tables to rows, or to their texts.
-
-    A table without a column of a known name is one of texts, or of pairs.
-    """
+def in_python(x: Any) -> Any:
+    """Converts Arrow's tables to rows, and its columns to lists."""
     if isinstance(x, tuple):
         return tuple(map(in_python, x))
     if hasattr(x, "to_pylist"):
@@ -48,30 +54,38 @@ def in_python(x: Any, extra_names: Collection[str] = ()) -> Any:
     if type(x).__name__ == "DatasetDict":
         raise ValueError(f"These are several data sets, {', '.join(x)}: give one of them.")
     if isinstance(x, dict):
-        return _dict_in_python(x)
-    if not is_frame(x):
-        return x
-    columns = {name: x[name] for name in x.columns}
-    names = text_names(columns)
-    if names is None:
-        return x
-    if columns.keys().isdisjoint([*_LABELS, *extra_names]):
-        log_unread(columns, is_raw)
-        return columns[names[0]] if len(names) == 1 else tuple(columns[name] for name in names)
-    if hasattr(x, "to_dicts"):  # Polars
-        return x.to_dicts()
-    return x.to_dict("records")
-
-
-def _dict_in_python(x):
-    """Converts a dict of columns with labels to rows, and drops the label of a single example."""
-    x = map_values(in_python, x)
-    has_label = "label" in x and text_names(x) is not None
-    if has_label and not is_single(x):
-        return rows_of(x)
-    if has_label:
-        del x["label"]
+        return map_values(in_python, x)
     return x
+
+
+def as_rows(x: Any, extra_names: Collection[str] = ()) -> Any:
+    """Converts a frame or a dict of columns to rows, dicts, and a single row to its example.
+
+    Examples in other forms are returned unchanged: a frame whose columns have no names, a question,
+    words, and texts with extra inputs.
+    """
+    is_table = is_frame(x)
+    if not (is_table or isinstance(x, dict)) or not is_raw(x):
+        return x
+    columns = {name: x[name] for name in x.columns} if is_table else x
+    names = text_names(columns)
+    if is_single(x) and names is not None:
+        log_unread(x, extra_names)
+        return example_of_row(x, names, extra_names)
+    if is_single(x) or not any(isinstance(name, str) for name in columns):
+        return x
+    is_own = names == ("text",) and label_name(columns) is None
+    is_own = is_own and not unread(columns, is_raw, extra_names)
+    if not is_table and (is_own or "words" in columns):
+        return x
+    return rows_of(columns)
+
+
+def example_of_row(row: dict, names: Collection[str], extra_names: Collection[str]) -> Any:
+    """Returns the texts of a row, in a dict with its extra inputs if there are any."""
+    x = alone(tuple(row[name] for name in names))
+    extra_inputs = {name: row[name] for name in extra_names if name in row}
+    return {"text": x, **extra_inputs} if extra_inputs else x
 
 
 def are_rows(x: Any) -> bool:
@@ -89,27 +103,33 @@ def has_rows(x: Any) -> bool:
 
 
 def text_names(row: Any) -> tuple[str, ...] | None:
-    """Returns the names of the one or two texts of a data set's row; None if it isn't one.
+    """Returns the names of the texts of a data set's row; None if it isn't one.
 
-    Questions and choices, which are dicts too, are examples as they are.
+    A single column is the text, whatever its name. Questions and choices, which are dicts too, are
+    examples as they are.
     """
-    if isinstance(row, dict):
-        for names in _TEXTS:
-            if row.keys() >= {*names}:
-                return names
+    if not isinstance(row, dict):
+        return None
+    for names in [*_TEXTS, *([tuple(row)] if len(row) == 1 else ())]:
+        if row.keys() >= {*names}:
+            return names
     return None
 
 
-def log_unread(row: dict, is_string: Callable, extra_names: Collection[str] = ()) -> None:
-    """Logs the names of strings of a row, or of columns, that nothing reads."""
-    names = text_names(row)
-    read = {*names, label_name(row), *extra_names}
-    unread = [name for name, value in row.items() if name not in read and is_string(value)]
-    if unread:
+def unread(row: dict, is_string: Callable, extra_names: Collection[str]) -> list:
+    """Returns the names of strings of a row, or of columns, that nothing reads."""
+    read = {*text_names(row), label_name(row), *extra_names}
+    return [name for name, value in row.items() if name not in read and is_string(value)]
+
+
+def log_unread(row: dict, extra_names: Collection[str]) -> None:
+    """Logs the names of strings of a row that nothing reads."""
+    names = unread(row, is_text, extra_names)
+    if names:
         logger.warning(
             "Texts are read from %s; nothing reads %s.",
-            " and ".join(names),
-            ", ".join(map(str, unread)),
+            " and ".join(text_names(row)),
+            ", ".join(map(str, names)),
         )
 
 

@@ -131,14 +131,23 @@ def test_right_inputs_pass_in_every_form(model, assert_close, tf):
     assert model.batches(labeled).element_spec == labeled.element_spec
 
 
-def test_a_table_is_read_by_the_names_of_its_columns(model, caplog):
+def test_a_table_is_read_by_the_names_of_its_columns(model, caplog, refused):
     pandas = pytest.importorskip("pandas", reason='pip install ".[recipes]"')
-    table = pandas.DataFrame({"sentence": ["a", "b"], 7: ["x", "y"], "question": ["c", "d"]})
-    for rows in (table, table.to_dict("records")):
-        assert list(data_of(model, rows).x) == [("c", "a"), ("d", "b")]
-    assert {record.getMessage() for record in caplog.records} == {
-        "Texts are read from question and sentence; nothing reads 7."
-    }
+    columns = {"sentence": ["a", "b"], 7: ["x", "y"], "question": ["c", "d"]}
+    table = pandas.DataFrame(columns)
+    for rows in (table, columns, table.to_dict("records"), iter(table.to_dict("records"))):
+        assert list(data_of(model, rows).in_memory().x) == [("c", "a"), ("d", "b")]
+        assert [record.getMessage() for record in caplog.records] == [
+            "Texts are read from question and sentence; nothing reads 7."
+        ]
+        caplog.clear()
+    assert model.answer({"text": "a", "text_pair": "b", "id": "7"}) == model.answer(("a", "b"))
+    assert "nothing reads id" in caplog.text
+    unknown = table.rename(columns={"sentence": "review", 7: "id"})[["id", "review"]]
+    for rows in (unknown, dict(unknown), unknown.to_dict("records")):
+        refused(r"columns id, review don't say.*give table\['review'\]", model.predict, rows)
+        refused("columns id, review don't say", model.preprocessor.batches, rows)
+    assert list(data_of(model, unknown[["review"]]).x) == ["a", "b"]
 
 
 def test_other_tasks_check_their_own_inputs(

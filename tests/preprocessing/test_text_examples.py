@@ -71,7 +71,7 @@ def test_extra_inputs_stay_with_their_texts(refused):
     short = {"text": TEXTS, "features": numbers[:5]}
     refused("6 texts but 5 rows of features", text_examples, short)
     renamed = {"texts": TEXTS, "numbers": numbers}
-    refused("its texts as 'text'.*this one has .'texts', 'numb", text_examples, renamed)
+    refused("columns texts, numbers don't say.*call them 'text'", text_examples, renamed)
 
 
 def test_examples_that_are_not_texts_are_refused(refused):

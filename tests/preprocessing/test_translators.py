@@ -1,6 +1,8 @@
 """Streams of other libraries, which are told by the names of their classes."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ tf = pytest.importorskip("tensorflow")
 from keras_bert import Batching
 from keras_bert.preprocessing.batches import StreamBatches
 from keras_bert.preprocessing.translators import (
+    _TEXTS,
     count_of,
     first_element,
     label_name,
@@ -41,9 +44,11 @@ def test_the_first_element_is_read_without_losing_it():
     assert with_first(iter([]))[1] == ()
 
 
-def test_the_texts_of_a_row_are_known_by_name():
-    for names in ("question sentence", "sentence1 sentence2", "question1 question2", "sentence"):
-        names = tuple(names.split())
+def test_the_texts_of_a_row_are_known_by_the_names_that_the_page_shows():
+    page = (Path(__file__).parents[2] / "docs" / "forms.md").read_text(encoding="utf-8")
+    shown = [re.findall("`(.+?)`", row) for row in re.findall("^\\| texts: (.*?) \\|", page, re.M)]
+    assert [*map(tuple, shown)] == [*_TEXTS]
+    for names in _TEXTS:
         assert text_names(dict.fromkeys(["idx", "labels", *names])) == names
 
 

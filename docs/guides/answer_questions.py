@@ -98,7 +98,7 @@ ada[found["start"] : found["end"]] == found["answer"], round(found["score"], 2)
 # %% [markdown]
 # The reader has learned what *who*, *where* and *when* ask for. To tell which of two years in a
 # text is meant, it needs thousands of questions: on SQuAD 1.1, all-MiniLM-L6-v2 has an F1 of
-# [41.7](../results.md#fine-tuning-compared-with-transformers) after 800, and the paper's BERT-base
+# [41.7](../results_tasks.md#fine-tuning-compared-with-transformers) after 800, and the paper's BERT-base
 # has 88.5 after all 88,000.
 #
 # `n_best` adds the runners-up, each with its score:

@@ -86,7 +86,7 @@ for question, answer in zip(new, chooser.answer(new)):
 #
 # all-MiniLM-L6-v2 was trained to place related texts near each other, which is most of what these
 # questions ask. Common sense is harder: on CODAH it reaches an accuracy of
-# [48.6 %](../results.md#fine-tuning-compared-with-transformers) with four choices.
+# [48.6 %](../results_tasks.md#fine-tuning-compared-with-transformers) with four choices.
 #
 # ## The same as a command
 #

@@ -111,7 +111,7 @@ draw("after")
 # Of two classes, the second is the answer if its probability reaches `threshold`, .5 by default. A
 # rare class is found more often with a lower one. After `calibrate`, `choose_threshold` sets the
 # one with the best F1; for three classes or more there is none, and for classes of the same size .5
-# is as good ([measured](../results.md#probabilities-threshold-and-words-of-a-classifier)):
+# is as good ([measured](../results_tasks.md#probabilities-threshold-and-words-of-a-classifier)):
 
 # %%
 before = matcher.scores(dev, dev_labels)["f1"]

@@ -80,7 +80,7 @@ print(*(candidate["token"] for candidate in candidates))
 
 # %% [markdown]
 # A hundred steps are a beginning, on some 50,000 tokens. After 2.2 million tokens of novels, the
-# same model has a held-out loss of [4.13](../results.md#pre-training), a perplexity of 62.
+# same model has a held-out loss of [4.13](../results_pretraining.md#pre-training), a perplexity of 62.
 #
 # ## Fine-tune from it
 

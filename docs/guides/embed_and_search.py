@@ -52,7 +52,7 @@ print(model.similarity_pairwise(questions[:2], [notices[0], notices[2]]).round(2
 # ## An index
 #
 # `search` is exact: it compares a question with every document, in hardly more time than the matrix
-# product takes ([measured](../results.md#search)). Many millions of documents, ids of their own,
+# product takes ([measured](../results_tasks.md#search)). Many millions of documents, ids of their own,
 # removal, small vectors and an index on disk are the business of libraries such as
 # [usearch](https://unum-cloud.github.io/usearch/python/) or faiss (`pip install ".[recipes]"` brings usearch):
 
@@ -74,7 +74,7 @@ matches.keys, 1 - matches.distances
 #
 # Vectors find other wordings of the same thing, keywords names and numbers that no encoder has
 # learned. Both searches together find more than either: each document gets the reciprocals of its
-# ranks ([measured](../results.md#keywords-and-vectors)). The package `bm25s` searches
+# ranks ([measured](../results_tasks.md#keywords-and-vectors)). The package `bm25s` searches
 # keywords (`pip install ".[recipes]"`):
 
 # %%
@@ -185,7 +185,7 @@ model.scores((asked, repairs))
 #
 # Start from an encoder, or better from a published embedder, as here. With the same weights,
 # batches and schedule, losses equal those of sentence-transformers
-# ([measured](../results.md#training-of-sentence-embeddings)). Four things to know:
+# ([measured](../results_tasks.md#training-of-sentence-embeddings)). Four things to know:
 #
 # - **Larger batches are better**, because they hold more negatives. `accumulation_steps=8` gives
 #   the numbers of the whole batch in the memory of an eighth: all parts are embedded without

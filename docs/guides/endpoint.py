@@ -208,7 +208,7 @@ assert labels_from("batches") == labels
 # ## Which server
 #
 # 32 clients at a time, each with a sentence a request, on two cores which the clients share with
-# the server ([all of it](../results.md#an-endpoint)):
+# the server ([all of it](../results_speed.md#an-endpoint)):
 #
 # | server | requests/s | 95th percentile, ms | memory, MB |
 # |---|---|---|---|

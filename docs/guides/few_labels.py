@@ -135,5 +135,5 @@ for text, right, of_classes in zip(new_texts, new_labels, probabilities):
 # ```
 #
 # Half a page of labels does not make a judge of movies: on 488 reviews, 16 examples per class give
-# an accuracy of [.707](../results.md#a-few-labels), where fine-tuning gives .559. With hundreds of
+# an accuracy of [.707](../results_tasks.md#a-few-labels), where fine-tuning gives .559. With hundreds of
 # labels, [fine-tune a classifier](classify.py).

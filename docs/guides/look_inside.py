@@ -144,7 +144,7 @@ words.background_gradient("PRGn", axis=None, vmin=-largest, vmax=largest, gmap=[
 # %% [markdown]
 # Rerankers explain the score of a query and a document. Of real reviews, leaving out the ten
 # heaviest words changed [seven answers of
-# ten](../results.md#probabilities-threshold-and-words-of-a-classifier), and ten random words one of
+# ten](../results_tasks.md#probabilities-threshold-and-words-of-a-classifier), and ten random words one of
 # 25.
 #
 # Scores as a table: `pandas.DataFrame(history)` shows the epochs of `finetune`.

@@ -82,7 +82,7 @@ print(f"{teacher.count_params() / 1e6:.1f} million weights:", teacher.scores(*te
 #
 # Every task takes a teacher: for tags and spans it says something of each token, and a
 # `BertEmbedder` learns its vectors from texts without labels. Compare with the student alone: a
-# teacher [doesn't always help](../results.md#distillation). It didn't for tags, where a temperature
+# teacher [doesn't always help](../results_small.md#distillation). It didn't for tags, where a temperature
 # of 2 cost 7 points and more. Here three layers fail on some of the new wordings:
 
 # %%

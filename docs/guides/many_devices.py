@@ -22,7 +22,7 @@ history = model.fit(
 # %% [markdown]
 # The batch size counts the rows of all replicas together. However the batch is divided, losses,
 # metrics and weights are the same within 1e-5 after 20 steps ([what is
-# tested](../results.md#equal-on-any-number-of-devices)). Replicas use different dropout masks, and
+# tested](../results_numbers.md#equal-on-any-number-of-devices)). Replicas use different dropout masks, and
 # a run is reproducible from its seed. `jit_compile=True` compiles the forward and backward pass of
 # each replica; it is the default if TensorFlow finds a GPU.
 #
@@ -93,4 +93,4 @@ history = model.fit(
 # `compile(jit_compile=False)`.
 #
 # What training on TPUs or GPUs would take, their compilers tell without one: see
-# [Traffic and memory](../results.md#traffic-and-memory-on-a-gpu).
+# [Traffic and memory](../results_speed.md#traffic-and-memory-on-a-gpu).

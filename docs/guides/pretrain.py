@@ -84,9 +84,9 @@ for step in (200, 400, 600, 800, 1000):
 
 # %% [markdown]
 # Half a minute teaches which words are frequent, and some fixed phrases. Grammar takes longer: see
-# the curves of [longer runs](../results.md#pre-training), why they begin with
-# [short sequences](../results.md#short-sequences-first), and
-# [what pre-training is worth](../results.md#what-pre-training-is-worth) to a classifier.
+# the curves of [longer runs](../results_pretraining.md#pre-training), why they begin with
+# [short sequences](../results_pretraining.md#short-sequences-first), and
+# [what pre-training is worth](../results_pretraining.md#what-pre-training-is-worth) to a classifier.
 #
 # ## How probable is a text?
 #

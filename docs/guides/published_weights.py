@@ -46,7 +46,7 @@ print(*lines[:4], "...", *lines[-3:], sep="\n")
 #
 # `BertClassifier.presets` lists well-known names. `BertTokenizer.from_preset` takes the same
 # sources, and downloads no weights from the hub. Outputs match the weights' original library
-# ([measured](../results.md#equal-to-transformers)).
+# ([measured](../results_numbers.md#equal-to-transformers)).
 #
 # A pre-trainer needs weights with a masked-LM head, such as `bert-base-uncased`; all-MiniLM-L6-v2
 # has none. `fill_mask` gives tokens and scores:
@@ -125,7 +125,7 @@ print(f"{everything:,} trainable weights, {adapters:,} with adapters, in {size /
 # Keras's `quantize` works as usual, and quantized models can be saved and loaded. BERT's
 # activations have outliers that eight bits round badly, so quantize only the weights if answers
 # must not change. Cosines with the vectors of float32 show it ([more of
-# them](../results.md#quantization)):
+# them](../results_small.md#quantization)):
 
 # %%
 import keras
@@ -148,7 +148,7 @@ for name, settings in {"int8 weights": {"config": weights_only}, "int8": {"mode"
 
 # %% [markdown]
 # Keras collects garbage after each weight that it replaces: between `gc.freeze()` and `gc.unfreeze()`
-# it [takes less time](../results.md#quantization).
+# it [takes less time](../results_small.md#quantization).
 #
 # On a CPU, `quantize("int8")` is slower than float32. LiteRT's [int8](hand_it_over.py#int8) takes less
 # than half of float32's time.

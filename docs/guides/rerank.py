@@ -92,7 +92,7 @@ for name, scores in {"searched": searched, "reranked": reranked}.items():
 # ```
 #
 # On paragraphs of SQuAD, a reranker trained on 1,000 questions raises the MRR@10 of a search from
-# .76 to .78 ([measured](../results.md#search-and-reranking)); its negatives are drawn from the
+# .76 to .78 ([measured](../results_tasks.md#search-and-reranking)); its negatives are drawn from the
 # nearest 100, and its rate is 1e-4. `from_preset` also loads published cross-encoders of
 # sentence-transformers, which need no training.
 #

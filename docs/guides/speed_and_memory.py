@@ -119,7 +119,7 @@ history = classifier.fit(
 # %% [markdown]
 # Neither changes the losses or the weights, beyond rounding. Base on 8 rows of 512 tokens peaks at
 # 9.3 GiB. Four parts need 5.8 GiB, and `remat` 4.2
-# ([measured](../results.md#memory-of-training)). Recipes take `--accumulation_steps`, and
+# ([measured](../results_speed.md#memory-of-training)). Recipes take `--accumulation_steps`, and
 # `pretrain_tpu.py` also `--remat`.
 #
 # To make a trained model smaller, see [int8](published_weights.py#precision-and-quantization) and

@@ -116,7 +116,7 @@ keras_bert.metrics.entity_scores(right, guess)
 
 # %% [markdown]
 # On WNUT-17, names in tweets, all-MiniLM-L6-v2 has an F1 of
-# [44.7](../results.md#fine-tuning-compared-with-transformers) after 2,000 sentences.
+# [44.7](../results_tasks.md#fine-tuning-compared-with-transformers) after 2,000 sentences.
 #
 # ## The same as a command
 #

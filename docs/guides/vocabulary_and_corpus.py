@@ -134,5 +134,5 @@ print(f"packed:               {(packed['sequence_ids'].numpy() > 0).mean():.0%}"
 #     --runner DirectRunner
 # ```
 #
-# One core prepares [2 million tokens a second](../results.md#speed-of-text) and masks 6 million.
+# One core prepares [2 million tokens a second](../results_speed.md#speed-of-text) and masks 6 million.
 # Next: [pre-train](pretrain.py).

@@ -48,7 +48,7 @@ def graph_tokenizer(tokenizer: Tokenizer) -> "GraphTokenizer | GraphAddedTokens"
         )
     tokens = tuple(tokenizer.get_vocabulary())
     casing = Casing(tokenizer.lowercase, tokenizer.lowercase and tokenizer.strip_accents)
-    pieces = _built(tokens, casing, tokenizer.max_word_characters)
+    pieces = _built(tokens, casing, tokenizer.max_word_characters, tokenizer.strip_private_use)
     if tokenizer.added_tokens:
         return GraphAddedTokens(tokenizer.added_tokens, tokens, pieces)
     return pieces
@@ -80,9 +80,11 @@ class GraphTokenizer:
         tokens: Sequence[str],
         casing: Casing,
         max_word_characters: int,
+        strip_private_use: bool = False,
     ):
         self.casing = casing
         self.max_word_characters = max_word_characters
+        self.strip_private_use = strip_private_use
         self._continues = [token.startswith("##") for token in tokens]
         tokens = _reachable_tokens(tokens, casing, max_word_characters)
         self._unknown = tokens.index(UNK)
@@ -108,11 +110,20 @@ class GraphTokenizer:
         with tf.device("CPU:0"):
             return self._traced(self._ids_and_offsets)(texts)
 
+    def _without_private_use(self, texts):
+        """Replaces characters of private use by others, as long, that are deleted."""
+        if not self.strip_private_use:
+            return texts
+        texts = tf.strings.regex_replace(texts, "[\ue000-\uf8ff]", "\ufeff")
+        return tf.strings.regex_replace(texts, "[\U000f0000-\U0010ffff]", "\U000e0001")
+
     def _ids(self, texts):
+        texts = self._without_private_use(texts)
         ids, _, _, splits = self._pieces(self._normalizer.normalize(texts))
         return _ragged(ids, splits)
 
     def _ids_and_offsets(self, texts):
+        texts = self._without_private_use(texts)
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
         ids, starts, ends, splits = self._pieces(normalized)
         rows = _ragged(ids, splits).value_rowids()

@@ -38,7 +38,7 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
     if is_hugging_face and "class" not in config and "registered_name" not in config:
         sentences = read_sentence_transformer(path)
         lowercases = sentences.lowercases and lowercase is None
-        arguments, _ = read_tokenizer(sentences.transformer, lowercases=lowercases)
+        arguments, *_ = read_tokenizer(sentences.transformer, lowercases=lowercases)
     else:
         source = read_source(path if "class" in config else source)  # others need the weights
         arguments, _ = source.text()

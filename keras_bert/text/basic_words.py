@@ -6,7 +6,7 @@ spaces, the capital sigma, whose lower case depends on its word, and the order o
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 
 import numpy as np
@@ -38,12 +38,12 @@ def is_cjk(character: str) -> bool:
     return any(first <= ord(character) <= last for first, last in CJK)
 
 
-def cleaned(character: str) -> str:
+def cleaned(character: str, deleted: Collection[str] = ("Cc", "Cf", "Cs")) -> str:
     """Returns "" for a character that is deleted, " " for a space, or the character itself."""
     category = unicodedata.category(character)
     if character in "\t\n\r" or category in ("Zs", "Zl", "Zp"):
         return " "
-    if category in ("Cc", "Cf", "Cs") or character == "\ufffd":
+    if category in deleted or character == "\ufffd":
         return ""
     return character
 
@@ -82,10 +82,13 @@ class Table(dict):
 class BasicWords:
     """Splits chunks of text, which contain no spaces, into words."""
 
-    def __init__(self, lowercase: bool, strip_accents: bool = True):
+    def __init__(
+        self, lowercase: bool, strip_accents: bool = True, strip_private_use: bool = False
+    ):
         self._lowercase = lowercase
         self._strips_accents = lowercase and strip_accents
-        self._cleaned = Table(_cleaned_and_apart)
+        self._deleted = ("Cc", "Cf", "Cs", "Co") if strip_private_use else ("Cc", "Cf", "Cs")
+        self._cleaned = Table(self._cleaned_and_apart)
         self._folded = Table(_folded)
         self._apart = Table(_apart)
         self._letters = Table(self._letters_of)
@@ -110,8 +113,11 @@ class BasicWords:
             words = words.translate(self._folded)
         return words.split()
 
+    def _cleaned_and_apart(self, character):
+        return f" {character} " if is_cjk(character) else cleaned(character, self._deleted)
+
     def _letters_of(self, character):
-        if not cleaned(character):
+        if not cleaned(character, self._deleted):
             return None
         return "".join(self.words(character))
 
@@ -150,10 +156,6 @@ def plain(text: str) -> str:
         for space in _CONTROL_SPACES:
             text = text.replace(space, "\0")
     return text
-
-
-def _cleaned_and_apart(character):
-    return f" {character} " if is_cjk(character) else cleaned(character)
 
 
 def _folded(character):

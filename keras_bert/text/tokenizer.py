@@ -37,6 +37,8 @@ class BertTokenizer(Tokenizer):
             vocabularies that have them, such as those of German ELECTRAs.
         added_tokens: dict of tokens of the vocabulary that stay whole wherever a text has them,
             within words, too, to whether they are found in any case: `{"[user]": False}`.
+        strip_private_use: bool; True deletes characters of private use, such as bullets of PDF
+            files, as Hugging Face's tokenizers do. Google's keeps them, and so do its folders.
 
     Call arguments:
         text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
@@ -61,7 +63,14 @@ class BertTokenizer(Tokenizer):
     """
 
     asset = "vocab.txt"
-    setting_names = ("lowercase", "max_word_characters", "family", "strip_accents", "added_tokens")
+    setting_names = (
+        "lowercase",
+        "max_word_characters",
+        "family",
+        "strip_accents",
+        "added_tokens",
+        "strip_private_use",
+    )
     splits_at_spaces = True
 
     def __init__(
@@ -72,6 +81,7 @@ class BertTokenizer(Tokenizer):
         family: str | None = None,
         strip_accents: bool = True,
         added_tokens: Mapping[str, bool] | None = None,
+        strip_private_use: bool = False,
     ):
         check_one_of("family", family, tuple(SPECIAL_TOKENS_OF))
         check_int("max_word_characters", max_word_characters)
@@ -83,6 +93,7 @@ class BertTokenizer(Tokenizer):
             )
         self.lowercase = bool(lowercase)
         self.strip_accents = bool(strip_accents)
+        self.strip_private_use = bool(strip_private_use)
         self.added_tokens = dict(added_tokens)
         self.max_word_characters = int(max_word_characters)
         self.family = family
@@ -98,7 +109,11 @@ class BertTokenizer(Tokenizer):
     def read(self, vocabulary: str | os.PathLike | Sequence[str]) -> list[str]:
         tokens = read_vocabulary(vocabulary, (*self.special, *self.added_tokens))
         self._cutter = Wordpieces(
-            tokens, self.lowercase, self.max_word_characters, self.strip_accents
+            tokens,
+            self.lowercase,
+            self.max_word_characters,
+            self.strip_accents,
+            self.strip_private_use,
         )
         if self.added_tokens:
             self._cutter = AddedTokens(self.added_tokens, tokens, self._cutter)

@@ -27,8 +27,9 @@ class Wordpieces:
         lowercase: bool,
         max_word_characters: int,
         strip_accents: bool = True,
+        strip_private_use: bool = False,
     ):
-        self._words = BasicWords(lowercase, strip_accents)
+        self._words = BasicWords(lowercase, strip_accents, strip_private_use)
         self._max_word_characters = max_word_characters
         self._begins = {}  # ids of pieces at the beginning of a word, and within words
         self._continues = {}

@@ -75,6 +75,15 @@ def test_words_are_measured_in_characters(alphabet):
         assert_same(BertTokenizer(alphabet(letters + "y", lowercase), lowercase), texts)
 
 
+def test_characters_of_private_use_are_deleted_if_the_tokenizer_says_so(alphabet):
+    private = "\ue000\uf8ff\U000f0000\U0010fffd"
+    tokenizer = BertTokenizer(alphabet("ab", True), strip_private_use=True)
+    texts = in_one_context(private)
+    assert_same(tokenizer, texts)
+    without = [text.translate(dict.fromkeys(map(ord, private))) for text in texts]
+    assert tokenizer(texts) == tokenizer(without)
+
+
 def test_a_graph_made_inside_a_function_works(special_tokens):
     @tf.function
     def tokenize(text):

@@ -82,11 +82,12 @@ def test_configurations_of_all_ages_are_read(classifier, folder, assert_close):
 
 def test_a_tokenizer_s_settings_go_wherever_a_model_goes(classifier, saved, letters, tmp_path):
     words = [*letters.get_vocabulary(), "ä", "##r", "<NUM>"]
-    tokenizer = BertTokenizer(words, strip_accents=False, added_tokens={"<NUM>": True})
+    settings = {"strip_accents": False, "strip_private_use": True}
+    tokenizer = BertTokenizer(words, added_tokens={"<NUM>": True}, **settings)
     model = classifier(tokenizer=tokenizer)
     model.save(tmp_path / "a.keras")
     models = [model, keras.saving.load_model(tmp_path / "a.keras"), *saved(model)]
-    text = "a<num>Är <NUM>ar"
+    text = "\uf0b7 a<num>Ä\U0010fffdr <NUM>ar"
     ids = [words.index(token) for token in ("a", "<NUM>", "ä", "##r", "<NUM>", "a", "##r")]
     for model in models:
         assert model.preprocessor.tokenizer(text) == ids

@@ -84,15 +84,16 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     if sentences.refused:
         checkpoint.refused[public_class("BertEmbedder")] = sentences.refused
     longest = 512
+    truncation = "longest_first"
     try:
-        checkpoint.tokenizer, longest = read_tokenizer(
+        checkpoint.tokenizer, longest, truncation = read_tokenizer(
             folder, backbone["vocabulary_size"], sentences.lowercases
         )
     except ValueError as error:  # the caller's preprocessor may replace it
         checkpoint.text_refused = str(error)
     longest = sentences.sequence_length or longest
     checkpoint.sequence_length = min(longest, backbone["max_sequence_length"])
-    checkpoint.truncation = config.text(_TRUNCATION, "longest_first")
+    checkpoint.truncation = config.text(_TRUNCATION, truncation)
     if sentence_transformers.cross_encoder_activation(folder, config):
         return checkpoint.as_task(public_class("BertReranker"))
     return checkpoint

@@ -27,6 +27,7 @@ _CASING = {  # of tokenizer_config.json and of a BertNormalizer
     "strip_accents": "strip_accents",
     "tokenize_chinese_chars": "handle_chinese_chars",
 }
+_LONGEST = ("model_max_length", "max_len")  # the latter of old versions
 _ADVICE = (
     "Pass your own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
     "BertBackbone.from_preset."
@@ -48,11 +49,11 @@ class _OtherTokens(Exception):
 
 def read_tokenizer(
     folder: Path, rows: int = 2**20, lowercases: bool = False
-) -> tuple[dict[str, Any], int]:
+) -> tuple[dict[str, Any], int, str]:
     """Reads the tokenizer of a Hugging Face folder, for a table of `rows`, which bound the ids.
 
     `lowercases` says that text is lowercased before. Returns the tokenizer's arguments, none
-    without a vocabulary, and the longest sequence.
+    without a vocabulary, the longest sequence, and the truncation.
     """
     source = f"The tokenizer of {folder}"
     with explained(source, "can't be used", _ADVICE):
@@ -71,7 +72,11 @@ def read_tokenizer(
             arguments = _fast(files)
         if lowercases and arguments and not files.lowercases(arguments):
             raise ValueError("its model lowercases text, but has a cased vocabulary")
-        return arguments, files.settings.integer("model_max_length", high=10**31) or 512
+        lengths = [files.settings.integer(key, high=10**31) for key in _LONGEST]
+        side = files.settings.text("truncation_side")
+        side = side or files.fast.fields("truncation").text("direction", "")
+        truncation = "tail" if side.lower() == "left" else "longest_first"
+        return arguments, lengths[0] or lengths[1] or 512, truncation
 
 
 class _Files:
@@ -257,6 +262,8 @@ def _wordpieces(files, rows):
         raise _OtherTokens("has strip_accents=True with do_lower_case=False")
     if chinese is False:
         raise _OtherTokens("has tokenize_chinese_chars=False")
+    if files.normalizer.boolean("clean_text") is False:
+        raise _OtherTokens("has clean_text=False")
     special = {}
     named = files.special_tokens().values()
     for theirs, ours in zip(named, SPECIAL_TOKENS_OF[family], strict=True):
@@ -279,6 +286,7 @@ def _wordpieces(files, rows):
         "family": family,
         "strip_accents": strips_accents or not lowercase,
         "added_tokens": added_tokens,
+        "strip_private_use": True,
     }
 
 

@@ -52,7 +52,7 @@ def read(write):
     """Reads a tokenizer from these files: its vocabulary, and its other arguments."""
 
     def read(files, settings=None):
-        arguments, _ = read_tokenizer(write(files, settings))
+        arguments, *_ = read_tokenizer(write(files, settings))
         return arguments.pop("vocabulary", None), arguments
 
     return read
@@ -121,6 +121,7 @@ def test_other_tokens_than_bert_s_are_those_of_tokenizer_json(read, words):
         ({}, {}, {"normalizer": after("NFC", False)}),
         ({}, {}, {"normalizer": after("NFKC", True)}),
         ({}, {}, {"normalizer": None}),
+        ({}, {"clean_text": False}, {}),
         ({}, {}, {"added_tokens": [{"id": 5, "content": "a", "single_word": True}]}),
     ):
         content = {**tokenizer_json(words, plain | normalizer), **others}
@@ -175,9 +176,14 @@ def test_a_refused_tokenizer_can_be_replaced_or_left_out(
 def test_vocabularies_and_sequences_are_limited_by_the_tables(encoder, write, read, words, refused):
     source = write({"vocab.txt": lines([*words, "more"])}, tensors=encoder)
     refused(f"{source}.* 31 words.* 30", BertClassifier.from_preset, source, num_classes=2)
-    for longest, expected in ((12, 12), (1e30, 16), (None, 16)):
-        source = write({"vocab.txt": lines(words)}, {"model_max_length": longest}, encoder)
-        assert read_hugging_face(source).sequence_length == expected
+    for settings, expected in (
+        ({"model_max_length": 12, "max_len": 9}, (12, "longest_first")),
+        ({"max_len": 12, "truncation_side": "left"}, (12, "tail")),
+        ({"model_max_length": 1e30}, (16, "longest_first")),
+        ({}, (16, "longest_first")),
+    ):
+        source = read_hugging_face(write({"vocab.txt": lines(words)}, settings, encoder))
+        assert (source.sequence_length, source.truncation) == expected
     files = {"vocab.txt": lines(words), "added_tokens.json": {"x": 10**9}}
     refused("belong to different models", read, files)
     fast = {"tokenizer.json": tokenizer_json(words, vocab={"x": 10**9})}

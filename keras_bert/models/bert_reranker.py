@@ -20,7 +20,8 @@ class BertReranker(SeveralTexts):
 
     Use it to put the best of a search's results first: it reads query and document in one sequence,
     which is slower than comparing vectors of a `BertEmbedder`, and more exact. Folders of
-    sentence-transformers' cross-encoders load into it. Source: Nogueira and Cho 2019.
+    sentence-transformers' cross-encoders load into it, and those of classifiers of two classes, of
+    which the second means relevant, such as monoBERT's. Source: Nogueira and Cho 2019.
 
     | your data, `x` | `y` | loss |
     |---|---|---|

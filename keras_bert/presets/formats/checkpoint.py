@@ -94,11 +94,31 @@ class Checkpoint:
             "truncation": self.truncation,
         }
 
+    def add_reranker(self, arguments: dict) -> None:
+        """Lets a classifier of one or two labels load as a `BertReranker`, and refuses others."""
+        reranker = public_class("BertReranker")
+        num_classes = self.task_arguments["num_classes"]
+        is_softmax = self.task_arguments.keys().isdisjoint(["multi_label", "regression"])
+        if num_classes == 1 or (num_classes == 2 and is_softmax):
+            self.tasks[reranker] = arguments
+            return
+        self.refused[reranker] = (
+            f"{self} has {num_classes} labels. A BertReranker ranks by one, or by two classes of "
+            "which the second means relevant: load BertBackbone.from_preset, and train a new head."
+        )
+
     def as_task(self, task: type) -> "Checkpoint":
-        """Returns this checkpoint as one of the class `task`, if its head serves that class."""
+        """Returns this checkpoint as one of the class `task`, if its head serves that class.
+
+        Documents are ranked by the logit of the second of two labels minus that of the first.
+        """
         if task not in self.tasks:
             return self
-        return replace(self, task=task, task_arguments=self.tasks[task])
+        weights = dict(self.weights)
+        if task.their_wrapper == "CrossEncoder":
+            for name in ("logits/kernel", "logits/bias"):
+                weights[name] = _one_logit(weights[name])
+        return replace(self, task=task, task_arguments=self.tasks[task], weights=weights)
 
     def with_layers(self, layers: Any) -> "Checkpoint":
         """Returns this checkpoint with only some of its encoder's layers."""
@@ -112,6 +132,12 @@ class Checkpoint:
             weights=renumbered(self.weights, blocks, layers),
             spellings=renumbered(self.spellings, blocks, layers),
         )
+
+
+def _one_logit(tensor):
+    if tensor.shape[-1] == 1:
+        return tensor
+    return Tensor((*tensor.shape[:-1], 1), lambda: np.diff(tensor.read()))
 
 
 def public_class(name: str) -> type:

@@ -56,6 +56,7 @@ def read_google(path: Path) -> Checkpoint:
         checkpoint.task_arguments["next_sentence"] = "next_sentence/kernel" in checkpoint.weights
     if checkpoint.head == "ForSequenceClassification":
         checkpoint.task_arguments["num_classes"] = checkpoint.weights["logits/kernel"].shape[-1]
+        checkpoint.add_reranker({})
     if (folder / "vocab.txt").is_file():
         tokens = read_lines(file_in(folder, "vocab.txt"))
         checkpoint.tokenizer = {"vocabulary": tokens, "lowercase": is_uncased(tokens)}

@@ -66,9 +66,9 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
     for served in tasks:
         checkpoint.tasks[served] = _task_arguments(served, config, checkpoint, architecture)
     arguments = checkpoint.task_arguments = checkpoint.tasks[task]
-    if head == "ForSequenceClassification" and arguments["num_classes"] == 1:
-        checkpoint.tasks[public_class("BertReranker")] = sentence_transformers.reranker_arguments(
-            folder, config, arguments["dropout"]
+    if head == "ForSequenceClassification":
+        checkpoint.add_reranker(
+            sentence_transformers.reranker_arguments(folder, config, arguments["dropout"])
         )
     if sentences.embedder:
         checkpoint.task = public_class("BertEmbedder")

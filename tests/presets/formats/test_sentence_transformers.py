@@ -106,7 +106,7 @@ def test_an_mpnet_reads_text_by_its_own_special_tokens(
     make_backbone, letters, randomized, same, tmp_path, refused
 ):
     words = ["<s>", "<pad>", "</s>", "<unk>", *letters.get_vocabulary(), "<mask>"]
-    tokenizer = BertTokenizer(words, max_word_characters=100, family="mpnet")
+    tokenizer = BertTokenizer(words, True, 100, "mpnet", strip_private_use=True)
     encoder = {"architecture": "mpnet", "num_segments": 0, "relative_bias": True}
     backbone = randomized(make_backbone(vocabulary_size=len(words), **encoder))
     reader = BertEmbedderPreprocessor(tokenizer, sequence_length=12)

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertPretrainer, BertTask
+from keras_bert import BertBackbone, BertClassifier, BertPretrainer, BertReranker, BertTask
 from keras_bert.presets.formats.google import read_google
 from keras_bert.presets.read_source import read_source
 
@@ -36,15 +36,18 @@ def test_a_pretrainer_computes_what_googles_code_does(assert_close, google, gold
 
 def test_a_classifier_of_run_classifier(assert_close, google, golden, inputs):
     weights = {name: w for name, w in golden["weight"].items() if name.startswith("bert/")}
-    weights["output_weights"] = kernel = weights["bert/pooler/dense/kernel"][:3]
-    weights["output_bias"] = bias = np.array([0.5, -0.2, 0.1], "float32")
+    weights["output_weights"] = kernel = weights["bert/pooler/dense/kernel"][:2]
+    weights["output_bias"] = bias = np.array([0.5, -0.2], "float32")
     absent = ("hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob")
     config = {**dict.fromkeys(absent), "directionality": "bidi", "pooler_fc_size": 768}
-    model = BertTask.from_preset(google(weights, config))
-    assert type(model) is BertClassifier and model.num_classes == 3
+    source = google(weights, config)
+    model = BertTask.from_preset(source)
+    assert type(model) is BertClassifier and model.num_classes == 2
     assert (model.backbone.dropout, model.backbone.attention_dropout) == (0.1, 0.1)
     logits = golden["output"]["pooled_output"] @ kernel.T + bias
     assert_close(model(inputs, training=False), logits)
+    pairs = {name: values[:, None] for name, values in inputs.items()}
+    assert_close(BertReranker.from_preset(source)(pairs, training=False), np.diff(logits))
     assert not model.load_report.new and not model.load_report.left_over
 
 

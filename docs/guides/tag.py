@@ -50,7 +50,8 @@ sentences
 # The scheme of the tags is detected: BIO, IOB1 (`B-` only between two names of a type) or BIOES
 # (`E-` ends a name, `S-` is a name of one word). `read_conll` converts them to BIO, or with
 # `scheme="bioes"` to BIOES. An invalid tag is an error with its line; `repair=True` reads it as
-# `conlleval` does. In the files of CoNLL-2003, `tag_column=1` has the parts of speech and
+# `conlleval` does. Texts with spans of characters, as doccano and Label Studio export them, need no
+# such file: [`fit` reads them](../forms.md). In the files of CoNLL-2003, `tag_column=1` has the parts of speech and
 # `tag_column=2` the chunks.
 #
 # ## Fine-tune

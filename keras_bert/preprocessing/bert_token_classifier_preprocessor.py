@@ -11,6 +11,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
 from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each, is_text
 from keras_bert.preprocessing.tagged_rows import NO_LABEL, Sentences, TaggedRows, holds_words
+from keras_bert.preprocessing.tagged_spans import tags_of_spans
 from keras_bert.preprocessing.text_rows import located, ops_of
 from keras_bert.preprocessing.text_words import TextWords, find_entities, text_words
 from keras_bert.preprocessing.texts import TextExamples
@@ -29,8 +30,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     Args:
         label_names: C strings, the tags: "O", "B-LOC", ...; "0", "1", ... by default. The BIO,
-            IOB1 and BIOES schemes are supported. A tag without a prefix is a one-word entity; "O"
-            is no entity.
+            IO, IOB1, BIOES, BILOU and BMES schemes are supported; "O" is no entity. Without "O",
+            as for parts of speech, and in `scores`, a tag without a prefix is a one-word entity.
 
     Example:
     >>> from keras_bert import BertTokenClassifierPreprocessor, BertTokenizer
@@ -68,7 +69,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                 sentences then fill up each row as context. Without labels `x` may also be texts: a
                 string or a list of strings.
             y: for each sentence a list of tags, by name or by number; -100 means no tag, as
-                in transformers.
+                in transformers. For each text, its spans; see `words_and_tags`.
             sample_weight: None.
             with_labels: see `BertPreprocessor`.
 
@@ -77,11 +78,15 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """
         examples = self.listed(x)
         if not isinstance(examples, Sentences):
-            if with_labels or y is not None:
+            if y is None and not with_labels:
+                return text_words(located(self, examples.columns[0]), self.packer)
+            if y is None:
                 raise ValueError(
-                    "A BertTokenClassifier trains on lists of words and tags; got texts."
+                    "A BertTokenClassifier trains on lists of words and tags, or on texts with "
+                    "spans, (start, end, type), as y; got texts."
                 )
-            return text_words(located(self, examples.columns[0]), self.packer)
+            words, y = self.words_and_tags(examples, y)
+            examples = Sentences(words)
         if sample_weight is not None:
             raise ValueError("Tagged words take no sample_weight: leave it out.")
         labels = None
@@ -90,6 +95,28 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         elif with_labels:
             raise ValueError("Words need the tags of each sentence: pass y.")
         return TaggedRows(examples, self, labels)
+
+    def words_and_tags(
+        self, texts: Examples, spans: Sequence
+    ) -> tuple[list[list[str]], list[list[str]]]:
+        """Splits texts with spans of characters into words with tags, as `fit` does.
+
+        Args:
+            texts: n strings.
+            spans: for each text a list of `(start, end, type)`, as spaCy has them in a dict of
+                `entities`; or of dicts of doccano, Label Studio or Prodigy.
+
+        Returns:
+            `(words, tags)`, lists of str for each text, which `scores` takes. A span within a word
+            tags all of it, which is logged.
+
+        Raises:
+            ValueError: if a span covers no word, or a word of another span.
+        """
+        [texts] = super().listed(texts).columns
+        return tags_of_spans(
+            text_words(located(self, texts), self.packer), spans, self.label_names or ()
+        )
 
     def listed(self, x: Examples) -> Sentences | TextExamples:
         if isinstance(x, Sentences):

@@ -142,7 +142,8 @@ def _token_class(token):
 def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -> dict[str, Any]:
     """Finds the entities of texts by `conlleval`'s rules, from logits `[N, S, C]`.
 
-    Tags may have no prefixes. Files of tagged words have "St." as a word; in a text its period is
+    Tags without prefixes are joined as by transformers' "simple" strategy, unless all words have
+    one, as parts of speech. Files of tagged words have "St." as a word; in a text its period is
     another, which belongs to the entity "St. Louis". See `BertTokenClassifierPreprocessor.answers`
     for the result.
     """
@@ -152,6 +153,8 @@ def find_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) ->
     label = ops.argmax(probabilities, axis=-1)  # [W]
     score = ops.take_along_axis(probabilities, label[:, None])[:, 0]
     prefixes, types = np.array(list(map(split_tag, label_names))).T  # [C]
+    if "O" in label_names:  # without prefixes, neighbors of a type are one entity
+        prefixes[types == np.array(label_names)] = "I"
     type_names, types = np.unique(types, return_inverse=True)
     type_ = ops.take(ops.array(types), label)
 

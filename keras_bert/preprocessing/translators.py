@@ -42,7 +42,7 @@ _TEXTS = (  # names of the texts of a row, here and in other libraries' data set
     ("tokens",),
 )
 MOST = 10_000_000  # examples that are read into memory
-_LABELS = ("label", "labels", "gold_label", "score", "ner_tags")
+_LABELS = ("label", "labels", "gold_label", "score", "ner_tags", "entities", "spans")
 
 
 def in_python(x: Any) -> Any:
@@ -89,11 +89,12 @@ def example_of_row(row: dict, names: Collection[str], extra_names: Collection[st
 
 
 def are_rows(x: Any) -> bool:
-    """Returns whether a list holds dicts with `text`, or tuples with a label, a number."""
+    """Returns whether a list holds dicts with `text`, or tuples with a number or spaCy's dict."""
     first = x[0] if isinstance(x, list) and x else None
     if not isinstance(first, tuple):
         return text_names(first) is not None
-    return any(isinstance(value, numbers.Real) and not is_missing(value) for value in first)
+    labels = [value for value in first if isinstance(value, (numbers.Real, dict))]
+    return bool(labels) and not is_missing(labels[0])
 
 
 def has_rows(x: Any) -> bool:

@@ -99,7 +99,10 @@ class TagScorer(Scorer):
     def check(self, x, y=None):
         super().check(x, y)
         if not isinstance(self.preprocessor.listed(x), Sentences):
-            raise ValueError("scores needs words, a list of sentences; texts have no tags.")
+            raise ValueError(
+                "scores needs words, a list of sentences; texts have no tags. Those with spans "
+                "become words and tags by preprocessor.words_and_tags(texts, spans)."
+            )
 
     def score(self, answers, x, y=None):
         true = self._tags(y)

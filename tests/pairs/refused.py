@@ -195,7 +195,7 @@ REFUSED = [
         after=("answer and scores", "finetune", "finetune with a teacher"),
     ),
     refusal(
-        "trains on lists of words and tags",
+        "Tags are for lists of words",
         "a dataset has texts, not words",
         task="tags",
         data="tf.data of texts",

@@ -7,10 +7,10 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart docs dist check test test-slow test-all test-consumers fuzz kill-test pairs lint format bench clean
+.PHONY: help quickstart docs dist release-check check test test-slow test-all test-consumers fuzz kill-test pairs lint format bench clean
 
 help: ## Show this text
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info < (3, 14), \
@@ -57,8 +57,13 @@ dist: .venv/ready ## The wheel and the source archive in dist/, checked for PyPI
 	rm -rf build/source dist && mkdir -p build/source
 	git archive HEAD | tar -x -C build/source
 	sed -Ei "s#(!\[[^]]*\]\()([A-Za-z])#\1$$REPOSITORY_URL/raw/HEAD/\2#; s#(\]\()((docs|recipes)/|[A-Z]+\.md)#\1$$REPOSITORY_URL/blob/HEAD/\2#g" build/source/README.md
+	printf '[project.urls]\nRepository = "%s"\nIssues = "%s/issues"\n' $$REPOSITORY_URL $$REPOSITORY_URL >> build/source/pyproject.toml
 	$(BIN)/python -m build --outdir dist build/source
 	$(BIN)/python -m twine check --strict dist/*
+
+release-check: export REPOSITORY_URL ?= https://example.com/keras_bert
+release-check: lint dist ## What a release needs: README's programs with the wheel, links, version, license
+	$(BIN)/python .ci/release_check.py
 
 EXAMPLES ?= 1000
 SEED ?= 1

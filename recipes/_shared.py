@@ -25,15 +25,15 @@ def recipe_parser(docstring: str) -> argparse.ArgumentParser:
 def run_recipe(main: Callable[[], object]) -> None:
     """Runs the `main` function of a recipe, with short errors and without TensorFlow's own log.
 
-    A ValueError of the recipe or of keras_bert, and an OSError, exit with status 1 and print only
-    their message: they are about the user's files and arguments. Other errors keep their traceback.
-    Ctrl-C exits with status 130, as of a shell's command.
+    A ValueError or ImportError of the recipe or of keras_bert, and an OSError, exit with status 1
+    and print only their message: they are about the user's files, arguments and packages. Other
+    errors keep their traceback. Ctrl-C exits with status 130, as of a shell's command.
     The environment variable `TF_CPP_MIN_LOG_LEVEL=0` brings TensorFlow's log back.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         main()
-    except (ValueError, OSError) as error:
+    except (ValueError, ImportError, OSError) as error:
         if isinstance(error, OSError) or _is_our_error(error, main):
             sys.exit(f"error: {error}")
         raise

@@ -1,6 +1,7 @@
 """Takes a BERT from raw text to a served model in five minutes, on two CPU cores, offline.
 
-    python recipes/quickstart.py            # or: make quickstart
+    python recipes/quickstart.py                 # or: make quickstart
+    python recipes/quickstart.py --write_data .  # train.tsv, dev.tsv and books/, and nothing else
 
 Reads the reference texts in every Python installation (`pydoc_data.topics`), learns a vocabulary
 and prepares a corpus. Then it pre-trains a tiny BERT with masked LM and next sentence prediction,
@@ -55,6 +56,7 @@ def parse_args(argv=None):
     add("--output", default="quickstart_out", help="output folder")
     add("--steps", type=int, default=1000, help="optimizer steps in total")
     add("--epochs", type=int, default=8, help="passes over the training examples")
+    add("--write_data", metavar="FOLDER", help="write tables and texts to try things with, and end")
     return parser.parse_args(argv)
 
 
@@ -75,24 +77,49 @@ def sentences_by_chapter():
     return list(examples.items())
 
 
+def shuffled_examples():
+    """Returns the sentences, their chapters, and how many to hold out."""
+    examples = sentences_by_chapter()
+    random.Random(0).shuffle(examples)
+    texts, labels = map(list, zip(*examples, strict=True))
+    return texts, labels, len(texts) // 5
+
+
+def write_texts(folder, names):
+    """Writes the prose of help topics, a file each."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        file = folder / f"{name}.txt"
+        if (paragraphs := prose(topics.get(name, ""))) and not file.exists():  # not yet written
+            file.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+
+
+def write_data(folder):
+    """Writes train.tsv and dev.tsv, of sentences and their chapters, and the chapters to books/."""
+    write_texts(folder / "books", (name for names in CHAPTERS.values() for name in names))
+    texts, labels, held_out = shuffled_examples()
+    rows = [f"{text}\t{label}\n" for text, label in zip(texts, labels, strict=True)]
+    for name, part in (("train.tsv", rows[held_out:]), ("dev.tsv", rows[:held_out])):
+        (folder / name).write_text("text\tlabel\n" + "".join(part), encoding="utf-8")
+        print(f"{folder / name}: {len(part):,} sentences of Python's reference")
+
+
 def heading(text, started=time.time()):  # noqa: B008
     print(f"\n=== {text}   [{time.time() - started:.0f} s]", flush=True)
 
 
 def main(argv=None):
     args = parse_args(argv)
+    if args.write_data:
+        return write_data(Path(args.write_data))
     import keras  # slow: after the command line is checked
 
     keras.utils.set_random_seed(0)
     output = Path(args.output)
     text = output / "text"
-    text.mkdir(parents=True, exist_ok=True)
 
     heading("1. Real prose: Python's own reference")
-    for name, topic in topics.items():
-        file = text / f"{name}.txt"
-        if (paragraphs := prose(topic)) and not file.exists():  # not yet written
-            file.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+    write_texts(text, topics)
     files = sorted(str(path) for path in text.glob("*.txt"))
     print(f"{len(files)} documents in {text}")
 
@@ -117,10 +144,7 @@ def main(argv=None):
     pretrainer.save_to_preset(output / "pretrained")
 
     heading("5. Fine-tuning: which chapter is a sentence from?")
-    examples = sentences_by_chapter()
-    random.Random(0).shuffle(examples)
-    texts, labels = map(list, zip(*examples, strict=True))
-    held_out = len(texts) // 5
+    texts, labels, held_out = shuffled_examples()
     classifier = keras_bert.BertClassifier.from_preset(
         output / "pretrained", num_classes=len(CHAPTERS), label_names=list(CHAPTERS)
     )

@@ -27,9 +27,9 @@ FROM_PRESET = dict.fromkeys(("text", "preprocessing"), {"keras_bert.presets.prep
 NAMESPACES = "callbacks estimators layers losses metrics pictures readers sizes testing".split()
 README = ROOT / "README.md"
 PAGES = [
-    README,
+    *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "guides").glob("*.py")),
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
 ]
 
 
@@ -156,20 +156,7 @@ def every_room_has_a_floor():
 
 @functools.cache
 def text_of(page):
-    """A page as Markdown, also a guide, which is a Python script in percent format."""
-    text = page.read_text(encoding="utf-8")
-    if page.suffix != ".py":
-        return text
-    before, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
-    assert not before, "a guide begins with a cell"
-    parts = []
-    for kind, cell in zip(cells[::2], cells[1::2], strict=True):
-        if kind.strip() == "[markdown]":
-            parts += [re.sub(r"^# ?", "", line) for line in cell.strip().splitlines()]
-        else:
-            parts += ["```python", cell.strip(), "```"]
-        parts.append("")
-    return "\n".join(parts)
+    return page.read_text(encoding="utf-8")
 
 
 def anchors(page):

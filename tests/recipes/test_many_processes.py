@@ -43,9 +43,8 @@ def test_workers_are_told_where_they_differ(tensorflow, run_together, two_worker
 def test_the_program_for_two_machines_runs(
     tensorflow, run_together, two_workers, preset, write_table, tmp_path, monkeypatch
 ):
-    guide = (RECIPES.parent / "docs" / "guides" / "many_devices.py").read_text(encoding="utf-8")
-    program = guide.partition("# ```py\n")[2].partition("# ```\n")[0].replace("# ", "", 1)
-    program = re.sub("^# ?", "", program, flags=re.MULTILINE)
+    guide = (RECIPES.parent / "docs" / "guides" / "many_devices.md").read_text(encoding="utf-8")
+    program = guide.partition("```py\n")[2].partition("```\n")[0]
     program = re.sub('"hf://.*?"', repr(str(preset)), program)
     rows = [(f"the book was {word}", word) for word in ("good", "bad")] * 20
     write_table(tmp_path / "train.tsv", ("text", "label"), *rows)

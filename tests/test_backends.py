@@ -29,7 +29,7 @@ TESTS = [  # paths, and which of their tests
     pytest.param("habits", "", marks=WEEKLY),
     # Kernels and traced functions; on JAX, steps that are lowered for a GPU, too.
     (
-        "layers/test_fused_attention.py models/test_retracing.py training/test_gpu_ready.py",
+        "kernels/test_fused_attention.py models/test_retracing.py training/test_gpu_ready.py",
         "",
     ),
     (

@@ -6,7 +6,7 @@ from unittest import mock
 import keras
 import numpy as np
 
-from keras_bert.layers import fused_attention
+from keras_bert.kernels import fused_attention
 from keras_bert.training.keras_internals import build_from_batch
 
 
@@ -85,6 +85,7 @@ def _computing_on(device):
 
     with (
         mock.patch.object(fused_attention, "jax_device", lambda: device),
+        mock.patch.object(keras.config, "is_flash_attention_enabled", lambda: True),
         mock.patch.object(cudnn, "check_cudnn_version", lambda: 91200),
         mock.patch.object(cudnn, "check_compute_capability", lambda least: True),
     ):

@@ -1,13 +1,8 @@
 """Scaled dot-product attention (Vaswani et al., 2017) over the keys that a query may see."""
 
-import functools
-
-from keras import ops
-
-from keras_bert.layers.fused_attention import fused_kernel
-from keras_bert.layers.near_attention import near_attention, takes_blocks
-from keras_bert.layers.plain_attention import Visibility, plain_attention
-from keras_bert.layers.query_blocks import by_queries, is_long
+from keras_bert import kernels
+from keras_bert.kernels.visibility import Visibility
+from keras_bert.layers.plain_attention import plain_attention
 
 
 def attention(
@@ -26,8 +21,8 @@ def attention(
     """Computes attention, with softmax in float32, by the fastest kernel that runs here.
 
     A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), without
-    those far from it (`window`). Hidden keys get a probability of exactly 0. See `fused_kernel` for
-    the kernels. Long rows with a `window` are computed in blocks.
+    those far from it (`window`). Hidden keys get a probability of exactly 0. `keras_bert.kernels`
+    lists the kernels.
 
     Args:
         query: `[B, N, S, D]`.
@@ -49,20 +44,6 @@ def attention(
     """
     if not (training and dropout is not None and dropout.rate):
         dropout = None
-
-    def attend(query, key, value, visibility):
-        kernel = fused_kernel(query, visibility, dropout) or plain_attention
-        return kernel(query, key, value, visibility, dropout, training)
-
-    visibility = Visibility(padding_mask, sequence_ids, window, position_bias)
-    whole = functools.partial(attend, query, key, value, visibility)
-    if window is None:
-        in_blocks = by_queries
-        use_blocks = long_rows and is_long(query, visibility)
-    else:
-        in_blocks = near_attention
-        use_blocks = takes_blocks(query, visibility)
-    blocks = functools.partial(in_blocks, attend, query, key, value, visibility)
-    if isinstance(use_blocks, bool):
-        return blocks() if use_blocks else whole()
-    return ops.cond(use_blocks, blocks, whole)  # lengths are known only when the graph runs
+    visibility = Visibility(padding_mask, sequence_ids, window, position_bias, long_rows)
+    arguments = (query, key, value, visibility, dropout, training)
+    return kernels.compute("attention", plain_attention, *arguments)

@@ -1,12 +1,10 @@
 """Dense layers and normalizations, with BERT's initial weights and epsilon."""
 
-import functools
-
 import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.layers.cpu_graph import computes_on_cpus, takes_onednn, unknown_zeros
+from keras_bert import kernels
 from keras_bert.messages import check_number
 from keras_bert.saved import registered
 
@@ -33,18 +31,10 @@ def dense(units, name, activation=None, dtype=None, use_bias=True):
 
 @registered
 class Dense(keras.layers.Dense):
-    """Keras's Dense, applied to rows `[B x S, H]` on TensorFlow.
-
-    There, a matrix product adds the bias and applies GELU before it writes its results. Keras's
-    product of `[B, S, H]` ends in a reshape, which keeps them apart.
-    """
+    """Keras's Dense, whose kernels compute rows of sequences faster."""
 
     def call(self, inputs, training=None):
-        if keras.backend.backend() != "tensorflow" or len(inputs.shape) < 3:
-            return super().call(inputs, training=training)
-        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
-        outputs = super().call(rows, training=training)
-        return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
+        return kernels.compute("dense", keras.layers.Dense.call, self, inputs, training)
 
     def quantize(self, mode=None, type_check=True, config=None):
         super().quantize(mode, type_check=False, config=config)  # Keras asks subclasses to agree
@@ -63,99 +53,14 @@ def layer_norm(name, epsilon=EPSILON, dtype=None, use_bias=True):
 
 @registered
 class LayerNorm(keras.layers.LayerNormalization):
-    """Keras's LayerNormalization over the last axis, faster on TensorFlow's CPU.
-
-    There, training takes its own gradient; GPUs and TPUs round the products that it is made of,
-    even in float32. Inference takes oneDNN's kernel, where that computes.
-    """
+    """Keras's LayerNormalization over the last axis, with kernels for TensorFlow's CPU."""
 
     def call(self, inputs, training=None):
-        if keras.backend.backend() != "tensorflow":
-            return super().call(inputs)
-        if training and computes_on_cpus():
-            import tensorflow as tf
-
-            gamma = tf.convert_to_tensor(self.gamma)  # a variable can't be an argument
-            beta = tf.convert_to_tensor(self.beta) if self.center else tf.zeros_like(gamma)
-            return _normalized(self.epsilon)(inputs, gamma, beta)
-        if inputs.dtype == "float32" and takes_onednn():
-            beta = self.beta if self.center else None
-            return _normalized_by_onednn(inputs, self.gamma, beta, self.epsilon)
-        return super().call(inputs)
+        return kernels.compute("layer_norm", _layer_norm, self, inputs, training)
 
 
-def _normalized_by_onednn(inputs, gamma, beta, epsilon):
-    """Normalizes `[..., H]` in the form that TensorFlow replaces by one kernel of oneDNN.
-
-    The form is that of Keras 2, rows as channels of a batch normalization; see `FindMklLayerNorm`
-    in TensorFlow's remapper.cc.
-    """
-    import tensorflow as tf
-
-    shape = tf.shape(inputs)
-    rows = tf.reduce_prod(shape[:-1])
-    normalized, *_ = tf.raw_ops.FusedBatchNormV3(
-        x=tf.reshape(inputs, (1, -1, inputs.shape[-1], 1)),
-        scale=tf.ones([rows]),
-        offset=tf.zeros([rows]),
-        mean=tf.zeros([0]),
-        variance=tf.zeros([0]),
-        epsilon=epsilon,
-        data_format="NCHW",
-        is_training=True,
-    )
-    if beta is None:
-        beta = unknown_zeros(gamma)
-    return tf.ensure_shape(tf.reshape(normalized, shape) * gamma + beta, inputs.shape)
-
-
-@functools.cache
-def _normalized(epsilon):
-    """Returns a function that normalizes `[..., H]`, with `gamma` and `beta` `[H]`.
-
-    Its gradient keeps the inputs and two numbers a row. For the normalized x_hat = (x - mean) /
-    deviation and the gradient g of its scaled values, the gradient of x is
-
-        (g - average(g) - x_hat * average(g * x_hat)) / deviation
-
-    All sums are products with a vector, which read the values once.
-    """
-
-    @ops.custom_gradient
-    def normalize(inputs, gamma, beta):
-        dtype = keras.backend.result_type(inputs.dtype, "float32")
-        x = ops.cast(inputs, dtype)
-        scale = ops.cast(gamma, dtype)
-        mean, variance = ops.moments(x, axes=-1, keepdims=True)  # [..., 1]
-        inverse = ops.rsqrt(variance + epsilon)  # [..., 1]
-        factor = inverse * scale
-        outputs = x * factor + (ops.cast(beta, dtype) - mean * factor)
-
-        def gradient(*args, upstream=None):  # PyTorch names the upstream, after the arguments
-            upstream = args[0] if upstream is None else upstream
-            width = inputs.shape[-1]
-            g = ops.reshape(ops.cast(upstream, dtype), (-1, width))  # [R, H]
-            x = ops.reshape(ops.cast(inputs, dtype), (-1, width))
-            deviation = ops.reshape(inverse, (-1, 1))  # [R, 1]
-            x_hat = (x - ops.reshape(mean, (-1, 1))) * deviation
-            product = g * x_hat
-            weights = ops.reshape(scale / width, (width, 1))
-            average = ops.matmul(g, weights)  # [R, 1]
-            slope = ops.matmul(product, weights)
-            to_inputs = (g * scale - (x_hat * slope + average)) * deviation
-            to_inputs = ops.reshape(to_inputs, ops.shape(inputs))
-            ones = ops.ones((1, ops.shape(g)[0]), dtype)
-            to_gamma = ops.matmul(ones, product)[0]  # [H]
-            to_beta = ops.matmul(ones, g)[0]
-            return (
-                ops.cast(to_inputs, inputs.dtype),
-                ops.cast(to_gamma, gamma.dtype),
-                ops.cast(to_beta, beta.dtype),
-            )
-
-        return ops.cast(outputs, inputs.dtype), gradient
-
-    return normalize
+def _layer_norm(layer, inputs, training=None):
+    return keras.layers.LayerNormalization.call(layer, inputs)
 
 
 @registered

@@ -1,10 +1,10 @@
 """One layer of BERT's encoder."""
 
-import keras
 from keras import ops
 
+from keras_bert import kernels
 from keras_bert.layers.dense_and_norms import EPSILON, dense, layer_norm
-from keras_bert.layers.dropout import Dropout, with_drawn_seeds
+from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.self_attention import SelfAttention
@@ -69,42 +69,15 @@ class EncoderBlock(SavedLayer):
         self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
         self.output_norm.build(x_shape)
 
+    @kernels.repeated
     def call(self, x, padding_mask=None, position_bias=None, training=None):
         sequence_ids = packed_input("sequence_ids")
-
-        def transform(x, bias=None):
-            attended = self.attention(x, padding_mask, sequence_ids, bias, training=training)
-            attended = self.attended_dropout(attended, training=training)
-            x = self.attention_norm(ops.add(x, attended), training=training)  # [B, S, H]
-            transformed = self.output_dense(self.intermediate_dense(x))
-            transformed = self.output_dropout(transformed, training=training)
-            return self.output_norm(ops.add(x, transformed), training=training)  # [B, S, H]
-
-        if not self.remat or not training:
-            return transform(x, position_bias)
-        dropouts = [self.attention.probability_dropout, self.attended_dropout, self.output_dropout]
-        arguments = (x,) if position_bias is None else (x, position_bias)
-        return rematerialize(transform, arguments, dropouts)
+        attended = self.attention(x, padding_mask, sequence_ids, position_bias, training=training)
+        attended = self.attended_dropout(attended, training=training)
+        x = self.attention_norm(ops.add(x, attended), training=training)  # [B, S, H]
+        transformed = self.output_dense(self.intermediate_dense(x))
+        transformed = self.output_dropout(transformed, training=training)
+        return self.output_norm(ops.add(x, transformed), training=training)  # [B, S, H]
 
     def compute_output_shape(self, x_shape):
         return x_shape
-
-
-def rematerialize(function, arguments, dropouts):
-    """Computes `function(*arguments)` without keeping intermediate results for the gradients.
-
-    The `dropouts` that the function calls repeat the same mask. (On TensorFlow, `keras.RematScope`
-    draws another one, which makes gradients wrong.)
-    """
-    again = with_drawn_seeds(function, dropouts)
-    if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
-        return tf.recompute_grad(again)(*arguments)
-    if keras.backend.backend() == "jax":
-        import jax
-
-        return jax.checkpoint(again)(*arguments)
-    import torch
-
-    return torch.utils.checkpoint.checkpoint(again, *arguments, use_reentrant=False)

@@ -1,8 +1,8 @@
 """The head of masked language modeling, and the transform that it begins with."""
 
-import keras
 from keras import ops
 
+from keras_bert import kernels
 from keras_bert.layers.dense_and_norms import EPSILON, dense, layer_norm
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import gather_positions
@@ -10,21 +10,7 @@ from keras_bert.saved import SavedLayer, registered
 
 
 def _decoded(embedding, x):
-    """Computes `embedding(x, reverse=True)`.
-
-    On TensorFlow the product transposes the table itself. With `ops.transpose`, the gradient of the
-    table would be transposed in memory.
-    """
-    plain = embedding.tie_weights and not (embedding.quantization_mode or embedding.logit_soft_cap)
-    if keras.backend.backend() != "tensorflow" or not plain:
-        return embedding(x, reverse=True)
-    import tensorflow as tf
-
-    dtype = embedding.reverse_dtype or embedding.compute_dtype
-    rows = ops.reshape(ops.cast(x, dtype), (-1, x.shape[-1]))  # [B * P, H]
-    table = ops.cast(embedding.embeddings, dtype)  # [V, H]
-    logits = tf.matmul(rows, table, transpose_b=True)
-    return ops.reshape(logits, (*ops.shape(x)[:-1], embedding.input_dim))  # [B, P, V]
+    return embedding(x, reverse=True)
 
 
 @registered
@@ -99,6 +85,6 @@ class MaskedLMHead(SavedLayer):
 
     def call(self, sequence_output, mask_positions, training=None):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
-        logits = _decoded(self.token_embedding, self.transform(x))  # [B, P, V]
+        logits = kernels.compute("decode", _decoded, self.token_embedding, self.transform(x))
         logits = ops.cast(logits, "float32") + self.bias
         return ops.cast(logits, self.compute_dtype) if training else logits

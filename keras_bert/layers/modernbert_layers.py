@@ -6,11 +6,10 @@ modeling_modernbert.py of transformers.
 
 from keras import ops
 
-from keras_bert.layers.cpu_graph import takes_onednn, unknown_zeros
+from keras_bert import kernels
 from keras_bert.layers.dense_and_norms import dense, layer_norm, table
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import check_length
-from keras_bert.layers.encoder_block import rematerialize
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.self_attention import SelfAttention
@@ -86,23 +85,17 @@ class GatedFeedForward(SavedLayer):
         self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
 
     def call(self, x, training=None):
-        return self.output_dense(self.gated_dropout(self._gated(x), training=training))
-
-    def _gated(self, x):
-        """Computes the activated values, multiplied by their gates, `[B, S, I]`."""
-        layer = self.values_and_gates
-        if not (takes_onednn() and x.dtype == "float32" and layer.quantization_mode is None):
-            values, gates = ops.split(layer(x), 2, axis=-1)
-            return self.activate(values) * gates
-        kernels = ops.split(layer.kernel, 2, axis=1)
-        rows = ops.reshape(x, (-1, self.hidden_dim))
-        values, gates = (ops.matmul(rows, kernel) for kernel in kernels)
-        values = self.activate(ops.add(values, unknown_zeros(kernels[0][0])))  # all in one kernel
-        shape = (*ops.shape(x)[:2], self.intermediate_dim)
-        return ops.reshape(values, shape) * ops.reshape(gates, shape)
+        gated = kernels.compute("gated", _gated, self, x)  # [B, S, I]
+        return self.output_dense(self.gated_dropout(gated, training=training))
 
     def compute_output_shape(self, x_shape):
         return x_shape
+
+
+def _gated(layer, x):
+    """Computes the activated values of a `GatedFeedForward`, multiplied by their gates."""
+    values, gates = ops.split(layer.values_and_gates(x), 2, axis=-1)
+    return layer.activate(values) * gates
 
 
 @registered
@@ -179,25 +172,18 @@ class ModernBertBlock(SavedLayer):
         """Computes what attention reads, `[B, S, H]`."""
         return self.attention_norm(x, training=training) if self.normalizes else x
 
+    @kernels.repeated
     def call(self, x, padding_mask=None, rotation=None, training=None):
-        sequence_ids = packed_input("sequence_ids")
-
-        def transform(x):
-            attended = self.attention(
-                self.normalized(x, training),
-                padding_mask,
-                sequence_ids,
-                rotation=rotation,
-                training=training,
-            )
-            x = ops.add(x, self.attended_dropout(attended, training=training))  # [B, S, H]
-            normalized = self.feed_forward_norm(x, training=training)
-            return ops.add(x, self.feed_forward(normalized, training=training))
-
-        if not self.remat or not training:
-            return transform(x)
-        dropouts = [self.attention.probability_dropout, self.attended_dropout]
-        return rematerialize(transform, (x,), [*dropouts, self.feed_forward.gated_dropout])
+        attended = self.attention(
+            self.normalized(x, training),
+            padding_mask,
+            packed_input("sequence_ids"),
+            rotation=rotation,
+            training=training,
+        )
+        x = ops.add(x, self.attended_dropout(attended, training=training))  # [B, S, H]
+        normalized = self.feed_forward_norm(x, training=training)
+        return ops.add(x, self.feed_forward(normalized, training=training))
 
     def compute_output_shape(self, x_shape):
         return x_shape

@@ -2,10 +2,11 @@
 
 from keras import ops
 
+from keras_bert.kernels.visibility import Visibility
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.plain_attention import Visibility, attention_scores
+from keras_bert.layers.plain_attention import attention_scores
 from keras_bert.layers.rotary import rotated
 from keras_bert.messages import check_int
 from keras_bert.saved import SavedLayer, registered

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.layers.cpu_graph import computes_on_cpus, patterns_of_onednn
+from keras_bert.kernels.onednn import computes_on_cpus, patterns_of_onednn
 from keras_bert.training.global_loss import GlobalLoss, num_rows
 from keras_bert.training.keras_internals import (
     has_onednn,

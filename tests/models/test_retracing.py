@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_bert import AdamW, BertClassifier
-from keras_bert.layers import encoder_block
+from keras_bert.kernels import blocks
 
 TEXTS = ["a b c", "d", "e f g h i j k l", "m n"]
 LABELS = np.array([0, 1, 1, 0])
@@ -111,9 +111,9 @@ def test_the_next_fit_trains_what_is_trainable_and_recomputes_as_told(model, inp
     assert everything - moved(model, *data) == {variable.path for variable in first.weights}
     first.trainable, second.trainable = True, False
     model.backbone.remat, recomputed = True, []
-    recompute = encoder_block.rematerialize
+    recompute = blocks._Block.recomputed
     monkeypatch.setattr(
-        encoder_block, "rematerialize", lambda *a: recomputed.append(a) or recompute(*a)
+        blocks._Block, "recomputed", lambda *a: recomputed.append(a) or recompute(*a)
     )
     assert everything - moved(model, *data) == {variable.path for variable in second.weights}
     assert recomputed

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import keras
 import pytest
 
-from keras_bert.layers import fused_attention
+from keras_bert.kernels import fused_attention
 from keras_bert.training.keras_internals import build_from_batch
 
 ON_JAX = pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs the JAX backend")
@@ -33,6 +33,7 @@ def lowered(monkeypatch):
     def lower(model, batch, capability, training):
         device = SimpleNamespace(platform="gpu", compute_capability=capability)
         monkeypatch.setattr(fused_attention, "jax_device", lambda: device)
+        monkeypatch.setattr(keras.config, "is_flash_attention_enabled", lambda: True)
         monkeypatch.setattr(cudnn, "check_cudnn_version", lambda: 91200)
         monkeypatch.setattr(
             cudnn,

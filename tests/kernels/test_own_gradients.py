@@ -6,9 +6,12 @@ import pytest
 from keras import ops
 from numpy.testing import assert_allclose
 
-from keras_bert.layers.dense_and_norms import EPSILON, LayerNorm, _normalized
-from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
-from keras_bert.layers.masked_lm_head import _decoded
+from keras_bert import kernels
+from keras_bert.kernels.decoding import by_rows
+from keras_bert.kernels.gelus import plain_gelu, with_slope
+from keras_bert.kernels.normalizing import normalized
+from keras_bert.layers.dense_and_norms import EPSILON, LayerNorm
+from keras_bert.layers.gelu import gelu
 
 # Of the largest gradient.
 TOLERANCES = {
@@ -21,10 +24,6 @@ X, UPSTREAM = generator.normal(1, 3, (2, 3, 5, 8))
 GAMMA, BETA = generator.normal(1, 1, (2, 8))
 
 
-def plain_gelu(x):
-    return _value_and_parts(x)[0]
-
-
 def plain_norm(x, gamma, beta):
     return ops.layer_normalization(x, gamma, beta, axis=-1, epsilon=EPSILON)
 
@@ -32,8 +31,8 @@ def plain_norm(x, gamma, beta):
 @pytest.mark.parametrize(
     ("own", "plain", "inputs"),
     [
-        pytest.param(_with_slope, plain_gelu, [X], id="gelu"),
-        pytest.param(_normalized(EPSILON), plain_norm, [X, GAMMA, BETA], id="norm"),
+        pytest.param(with_slope, plain_gelu, [X], id="gelu"),
+        pytest.param(normalized(EPSILON), plain_norm, [X, GAMMA, BETA], id="norm"),
     ],
 )
 def test_own_gradients_equal_those_of_the_plain_expressions(
@@ -58,9 +57,9 @@ def test_a_layer_norm_uses_its_gradient_in_training(
 
     def recorded(epsilon):
         uses.append(epsilon)
-        return _normalized(epsilon)
+        return normalized(epsilon)
 
-    monkeypatch.setattr("keras_bert.layers.dense_and_norms._normalized", recorded)
+    monkeypatch.setattr("keras_bert.kernels.normalizing.normalized", recorded)
     layer = LayerNorm(epsilon=EPSILON)
     layer.build(X.shape)
     normalize = tensorflow.function(layer, jit_compile=jit_compile)
@@ -71,13 +70,16 @@ def test_a_layer_norm_uses_its_gradient_in_training(
 
 
 def test_gelu_uses_its_gradient_on_tensors(tensorflow, monkeypatch):
-    monkeypatch.setattr("keras_bert.layers.gelu._with_slope", lambda x: "own")
+    rows = [
+        row._replace(compute=lambda x: "own") for row in kernels.TABLE if row.operation == "gelu"
+    ]
+    monkeypatch.setattr(kernels, "TABLE", rows)
     assert gelu(tensorflow.constant(X)) == "own"
 
 
 def test_accelerators_keep_keras_layer_norm(tensorflow, monkeypatch):
     layer = LayerNorm(epsilon=EPSILON)
-    monkeypatch.setattr("keras_bert.layers.dense_and_norms._normalized", None)
+    monkeypatch.setattr("keras_bert.kernels.normalizing.normalized", None)
     for kind in ("GPU", "TPU"):
         devices = [tensorflow.config.LogicalDevice(name, name) for name in ("CPU", kind)]
         monkeypatch.setattr(tensorflow.config, "list_logical_devices", lambda found=devices: found)
@@ -90,7 +92,7 @@ def test_the_decoder_is_the_reversed_embedding(assert_close, dtype, tensorflow):
     table.build(())
     x = ops.cast(X, table.compute_dtype)
     found = []
-    for decode in (_decoded, lambda table, x: table(x, reverse=True)):
+    for decode in (by_rows, lambda table, x: table(x, reverse=True)):
         with tensorflow.GradientTape() as tape:
             logits = decode(table, x)
         found.append([logits, tape.gradient(logits, table.embeddings.value)])
@@ -100,6 +102,6 @@ def test_the_decoder_is_the_reversed_embedding(assert_close, dtype, tensorflow):
 def test_bfloat16_gradients_are_within_rounding_of_the_exact_ones(value_and_gradients):
     rounded = ops.convert_to_numpy(ops.cast(ops.cast(X, "bfloat16"), "float32"))
     exact = value_and_gradients(plain_gelu, "float32", UPSTREAM, rounded)
-    actual = value_and_gradients(_with_slope, "bfloat16", UPSTREAM, X)
+    actual = value_and_gradients(with_slope, "bfloat16", UPSTREAM, X)
     for a, b in zip(actual, exact, strict=True):
         assert_allclose(a, b, rtol=1.3e-2, atol=1e-6)  # three roundings of 2^-8 or less

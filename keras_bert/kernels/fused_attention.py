@@ -1,47 +1,44 @@
-"""Fused attention kernels, which never write their scores, and the choice among them."""
+"""Fused attention kernels, which never write their scores."""
 
 import functools
+import logging
 
 import keras
 
-from keras_bert.layers.plain_attention import visibility_bias
-from keras_bert.messages import logger
+from keras_bert.kernels.visibility import visibility_bias
 
 
-def fused_kernel(query, visibility, dropout=None):
-    """Chooses the fused kernel for the device that computes.
+def may_fuse(query, key, value, visibility, dropout=None, training=False):
+    """Returns whether `keras.config.disable_flash_attention()` hasn't turned fused kernels off."""
+    return keras.config.is_flash_attention_enabled() is not False
 
-    | backend | device | kernel | dropout |
-    |---|---|---|---|
-    | JAX | GPU, from Ampere | `cudnn_attention`, in bfloat16 and float16 | no |
-    | PyTorch | all | `sdpa_attention` | yes |
 
-    cuDNN's takes no `position_bias`. `keras.config.disable_flash_attention()` turns both off. The
-    kernel has the arguments of `plain_attention`; it is None where only that runs.
+def takes_cudnn(query, key, value, visibility, dropout=None, training=False):
+    """Returns whether cuDNN computes attention, which `keras.config.enable_flash_attention()` asks.
+
+    It was compiled for GPUs that it hasn't run on. It adds no `position_bias` and drops nothing.
     """
-    if keras.config.is_flash_attention_enabled() is False:
-        return None
-    backend = keras.backend.backend()
-    if backend == "torch":
-        return sdpa_attention
-    if backend == "jax" and visibility.position_bias is None:
-        return _jax_kernel(query, visibility, dropout)
-    return None
-
-
-def _jax_kernel(query, visibility, dropout):
+    is_asked = keras.config.is_flash_attention_enabled()
+    if not is_asked or visibility.position_bias is not None:
+        return False
     device = jax_device()
     if device.platform != "gpu":
-        return None
-    from keras_bert.layers.cudnn_attention import cudnn_attention, fits
+        return False
+    from keras_bert.kernels.cudnn_attention import fits
 
     has_mask = visibility.sequence_ids is not None or visibility.window is not None
     if not fits(query, device, has_mask):
-        return None
-    if dropout is None:
-        return cudnn_attention
-    _warn_of_dropout()
-    return None
+        return False
+    if dropout is not None:
+        _warn_of_dropout()
+    return dropout is None
+
+
+def attention_by_cudnn(*arguments):
+    """Computes attention by cuDNN; see `cudnn_attention`."""
+    from keras_bert.kernels.cudnn_attention import cudnn_attention  # which imports JAX
+
+    return cudnn_attention(*arguments)
 
 
 def jax_device():
@@ -74,7 +71,7 @@ def sdpa_attention(query, key, value, visibility, dropout=None, training=False):
 
 @functools.cache
 def _warn_of_dropout():
-    logger.warning(
+    logging.getLogger("keras_bert").warning(
         "JAX's flash attention of cuDNN can't drop attention probabilities, so training takes "
         "plain attention, which writes all scores. BertBackbone(attention_dropout=0) trains with "
         "the faster kernel."

@@ -2,15 +2,15 @@
 
 from keras import ops
 
-from keras_bert.layers.cpu_graph import takes_onednn
-from keras_bert.layers.plain_attention import HIDDEN, Visibility
-from keras_bert.layers.query_blocks import cut, joined
+from keras_bert.kernels.onednn import takes_onednn
+from keras_bert.kernels.query_blocks import cut, joined
+from keras_bert.kernels.visibility import HIDDEN, Visibility
 
 FEWEST_BLOCKS = 4
 """Of a row: a block sees three, so fewer cost more than the whole square of scores."""
 
 
-def takes_blocks(query, visibility):
+def takes_blocks(query, key, value, visibility, dropout=None, training=False):
     """Returns whether blocks suit these queries, whose window is far narrower than their rows.
 
     A graph for rows of any length tells while it runs, by a tensor, or takes blocks in any case.
@@ -24,8 +24,8 @@ def takes_blocks(query, visibility):
     return ops.shape(query)[2] > FEWEST_BLOCKS * window
 
 
-def near_attention(attend, query, key, value, visibility):
-    """Computes attention by `attend(query, key, value, visibility)`, called on blocks as rows.
+def near_attention(attend, query, key, value, visibility, dropout=None, training=False):
+    """Computes attention by `attend`, which has the other arguments, called on blocks as rows.
 
     A block of W = `window` queries sees the 3 W tokens of its own block and its neighbors. Shapes
     and results are those of `attention`; C is the number of blocks of a row.
@@ -53,6 +53,8 @@ def near_attention(attend, query, key, value, visibility):
         as_rows(with_neighbors(blocks(key))),
         as_rows(with_neighbors(blocks(value))),
         Visibility(position_bias=as_rows(bias)),
+        dropout,
+        training,
     )  # [B C, N, W, D]
     context = ops.reshape(context, (batch, ops.shape(bias)[1], *context.shape[1:]))
     return joined(ops.transpose(context, (0, 2, 1, 3, 4)), length)
@@ -60,7 +62,7 @@ def near_attention(attend, query, key, value, visibility):
 
 def _hiding(query, visibility, blocks, with_neighbors):
     """Computes what is added to the scores of blocks, float32 `[B, C, 1, W, 3 W]`."""
-    padding_mask, sequence_ids, window, _ = visibility
+    padding_mask, sequence_ids, window, *_ = visibility
     if sequence_ids is not None:
         ids = ops.cast(sequence_ids, "int32") + 1  # 0 is beyond
         ids = blocks(ops.expand_dims(ids, (1, 3)))  # [B, C, 1, W, 1]

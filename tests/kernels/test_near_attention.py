@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers import near_attention
+from keras_bert.kernels import near_attention
 from keras_bert.layers.attention import attention
 from keras_bert.layers.packed_rows import packed_rows
 from keras_bert.layers.rotary import RotaryPositions, rotated
@@ -39,7 +39,7 @@ def test_rows_of_few_windows_are_no_blocks(vectors):
     query = vectors[0]
     for window, takes in ((None, False), (4, False), (3, True)):
         seen = near_attention.Visibility(window=window)
-        assert near_attention.takes_blocks(query, seen) == takes
+        assert near_attention.takes_blocks(query, query, query, seen) == takes
 
 
 def test_pairs_of_numbers_are_turned_by_their_positions(vectors, assert_close):

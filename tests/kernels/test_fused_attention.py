@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers import fused_attention
+from keras_bert.kernels import fused_attention
+from keras_bert.kernels.visibility import HIDDEN, Visibility
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.plain_attention import HIDDEN, Visibility, plain_attention
+from keras_bert.layers.plain_attention import plain_attention
 
 B, N, S, D = 3, 4, 128, 64
 rng = np.random.default_rng(7)
@@ -79,7 +80,7 @@ def plain(visible):
 def cudnn(visible):
     """JAX's own kernel in place of cuDNN's, which takes the same arguments."""
     pytest.importorskip("jax")
-    from keras_bert.layers.cudnn_attention import cudnn_attention
+    from keras_bert.kernels.cudnn_attention import cudnn_attention
 
     visibility = Visibility(**VISIBLE[visible])
     return functools.partial(cudnn_attention, visibility=visibility, implementation="xla")
@@ -167,46 +168,41 @@ def device(platform, compute_capability=None):
 
 
 def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
-    backend = keras.backend.backend()
     vectors = ops.convert_to_tensor(VECTORS[0])
-    half, short = ops.cast(vectors, "bfloat16"), vectors[:, :, :100]
+    half = ops.cast(vectors, "bfloat16")
     dropout = Dropout(0.1)
-    choose = functools.partial(fused_attention.fused_kernel, visibility=Visibility())
-    fused_attention._warn_of_dropout.cache_clear()
-    if backend == "jax":
-        from keras_bert.layers.cudnn_attention import cudnn_attention
+    enabled = keras.config.is_flash_attention_enabled
 
-        with monkeypatch.context() as patches, keras.device("cpu:0"):
-            patches.setattr("jax.local_devices", lambda **_: [device("gpu")()])
-            assert fused_attention.jax_device().platform == "cpu"
-        biased = {"visibility": Visibility(position_bias=vectors)}
-        assert choose(half) is None, "nothing on a CPU"
-        monkeypatch.setattr(fused_attention, "jax_device", device("tpu"))
-        assert choose(half) is None
-        monkeypatch.setattr(fused_attention, "jax_device", device("gpu", "8.0"))
-        assert choose(vectors) is None, "cuDNN has no float32"
-        chosen = choose(half)
-        assert chosen is cudnn_attention
-        assert choose(half, **biased) is None
-    elif backend == "torch":
-        sdpa = fused_attention.sdpa_attention
-        assert choose(short) is choose(half, dropout=dropout) is sdpa
-    else:
-        assert choose(half) is choose(half, dropout=dropout) is None
+    def takes(takes, query=half, bias=None, dropout=None):
+        return takes(query, query, query, Visibility(position_bias=bias), dropout)
+
+    assert takes(fused_attention.may_fuse)
+    monkeypatch.setattr(keras.config, "is_flash_attention_enabled", lambda: False)
+    assert not takes(fused_attention.may_fuse)
+    if keras.backend.backend() != "jax":
         return
-    if backend == "jax":
-        assert choose(half, dropout=dropout) is choose(half, dropout=dropout) is None
-        [warning] = caplog.messages
-        assert "attention_dropout=0" in warning
-    keras.config.disable_flash_attention()
-    try:
-        assert choose(half) is None
-    finally:
-        keras.config.enable_flash_attention()
+    monkeypatch.setattr(keras.config, "is_flash_attention_enabled", enabled)
+    with monkeypatch.context() as patches, keras.device("cpu:0"):
+        patches.setattr("jax.local_devices", lambda **_: [device("gpu")()])
+        assert fused_attention.jax_device().platform == "cpu"
+    cudnn = functools.partial(takes, fused_attention.takes_cudnn)
+    monkeypatch.setattr(fused_attention, "jax_device", device("gpu", "8.0"))
+    assert not cudnn(), "it has run on no GPU, so a user has to ask for it"
+    monkeypatch.setattr(keras.config, "is_flash_attention_enabled", lambda: True)
+    assert cudnn()
+    assert not cudnn(vectors), "cuDNN has no float32"
+    assert not cudnn(bias=vectors)
+    fused_attention._warn_of_dropout.cache_clear()
+    assert not cudnn(dropout=dropout) and not cudnn(dropout=dropout)
+    [warning] = caplog.messages
+    assert "attention_dropout=0" in warning
+    for platform in ("tpu", "cpu"):
+        monkeypatch.setattr(fused_attention, "jax_device", device(platform))
+        assert not cudnn()
 
 
 def test_cudnn_takes_what_its_gpu_has(jax):
-    from keras_bert.layers.cudnn_attention import fits
+    from keras_bert.kernels.cudnn_attention import fits
 
     for width, length, capability, has_mask, taken in (
         (64, 128, "7.5", False, False),  # before Ampere

@@ -2,23 +2,24 @@
 
 from keras import ops
 
-from keras_bert.layers.cpu_graph import takes_onednn
+from keras_bert.kernels.onednn import takes_onednn
 
 LONG = 1024
 """Queries of a block, at most. The scores of 12 heads and 8,192 keys then take 400 MB."""
 
 
-def is_long(query, visibility):
+def is_long(query, key, value, visibility, dropout=None, training=False):
     """Returns whether to take blocks; a graph for rows of any length tells it by a tensor.
 
     All queries must see the same keys. Graphs of training keep all scores for the gradient.
     """
-    if visibility.sequence_ids is not None or visibility.position_bias is not None:
+    sees_alike = visibility.sequence_ids is None and visibility.position_bias is None
+    if not visibility.long_rows or visibility.window is not None or not sees_alike:
         return False
     return takes_onednn() and ops.shape(query)[2] > LONG
 
 
-def by_queries(attend, query, key, value, visibility):
+def by_queries(attend, query, key, value, visibility, dropout=None, training=False):
     """Computes attention by `attend`, called on C blocks of Q queries one after another.
 
     Shapes and results are those of `attention`.
@@ -29,7 +30,7 @@ def by_queries(attend, query, key, value, visibility):
     count = (length + LONG - 1) // LONG
     size = (length + count - 1) // count
     context = tf.map_fn(
-        lambda block: attend(block, key, value, visibility),
+        lambda block: attend(block, key, value, visibility, dropout, training),
         ops.transpose(cut(query, size), (2, 0, 1, 3, 4)),
         parallel_iterations=1,
     )  # [C, B, N, Q, D]

@@ -37,7 +37,7 @@ def cudnn_attention(
     cuDNN hides padding by the length of each row, so it needs no mask, but the tokens must come
     first. Other rows are therefore reordered, which costs nothing: heads are copied in any case.
     """
-    padding_mask, sequence_ids, window, _ = visibility
+    padding_mask, sequence_ids, window, *_ = visibility
     query, key, value = (heads.swapaxes(1, 2) for heads in (query, key, value))  # [B, S, N, D]
     visible = lengths = None
     if sequence_ids is not None:

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.layers import dense_and_norms, query_blocks
-from keras_bert.layers.cpu_graph import patterns_of_onednn, takes_onednn
+from keras_bert import kernels
+from keras_bert.kernels import query_blocks
+from keras_bert.kernels.onednn import layer_norm, patterns_of_onednn, takes_onednn
 from keras_bert.layers.dense_and_norms import LayerNorm
 from keras_bert.layers.modernbert_layers import GatedFeedForward
 from keras_bert.training.keras_internals import has_onednn
@@ -28,7 +29,7 @@ def traced(tensorflow, layer, takes):
     return function
 
 
-def kernels(tensorflow, layer, x):
+def kernels_of(tensorflow, layer, x):
     """Returns the operations that a session runs after TensorFlow's optimizations."""
     v1 = tensorflow.compat.v1
     with v1.Graph().as_default(), v1.Session() as session, patterns_of_onednn(True):
@@ -66,7 +67,7 @@ def test_layers_are_what_they_are_elsewhere(tensorflow, randomized, assert_close
 @pytest.mark.skipif(not has_onednn(), reason="TensorFlow has no oneDNN here")
 def test_tensorflow_replaces_the_patterns(tensorflow):
     for layer, wanted, replaced in layers():
-        found = kernels(tensorflow, layer, ROWS)
+        found = kernels_of(tensorflow, layer, ROWS)
         assert wanted in found and not any(replaced in kernel for kernel in found)
 
 
@@ -91,11 +92,12 @@ def test_long_rows_are_computed_in_blocks_of_queries(
 def test_only_graphs_of_this_process_have_the_patterns(tensorflow, monkeypatch, tmp_path):
     found = []
 
-    def counted(x, *_):
+    def counted(layer, x, *_):
         found.append(x)
         return x
 
-    monkeypatch.setattr(dense_and_norms, "_normalized_by_onednn", counted)
+    table = [row._replace(compute=counted) for row in kernels.TABLE if row.compute is layer_norm]
+    monkeypatch.setattr(kernels, "TABLE", table)
     model = keras_bert.BertClassifier(keras_bert.BertBackbone(50, 1, 2, 16, 24), num_classes=2)
     inputs = {name: np.ones((2, 6), "int32") for name in ("token_ids", "padding_mask")}
     model(inputs)

@@ -5,6 +5,7 @@ An import here makes a name public: `__init__.py` reads this list and loads name
 
 from . import callbacks as callbacks
 from . import estimators as estimators
+from . import kernels as kernels
 from . import layers as layers
 from . import losses as losses
 from . import metrics as metrics

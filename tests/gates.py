@@ -24,7 +24,9 @@ FLOORS = {  # of rooms, from the table of the guide to the design
 }
 # `BertTokenizer.from_preset` and `BertPreprocessor.from_preset` know where presets are read.
 FROM_PRESET = dict.fromkeys(("text", "preprocessing"), {"keras_bert.presets.preprocessors"})
-NAMESPACES = "callbacks estimators layers losses metrics pictures readers sizes testing".split()
+NAMESPACES = (
+    "callbacks estimators kernels layers losses metrics pictures readers sizes testing".split()
+)
 README = ROOT / "README.md"
 PAGES = [
     *sorted(ROOT.glob("*.md")),
@@ -123,6 +125,19 @@ def models_and_layers_need_keras_alone():
                     yield f"{path} imports {module} at its top"
 
 
+def layers_name_no_backend():
+    """What one backend or device computes otherwise is a kernel; arguments are in signatures."""
+    names = {"backend", "ContextVar", "local", "__call__", "__delattr__"}
+    for path in (PACKAGE / "layers").glob("*.py"):
+        tree = tree_of(path)
+        for module in {"tensorflow", "jax", "torch"}.intersection(imports(ast.walk(tree))):
+            yield f"{path} imports {module}"
+        for node in ast.walk(tree):
+            name = getattr(node, "attr", getattr(node, "name", None))
+            if name in names and path.stem != "packed_rows":  # inputs that a graph doesn't have
+                yield f"{path}:{node.lineno} has {name}"
+
+
 def other_libraries_are_named_on_one_page():
     """No other file of preprocessing/ names a class or a module of another library."""
     others = {"torch", "grain", "pandas", "polars", "pyarrow", "datasets", "DatasetDict"}
@@ -192,6 +207,7 @@ GATES = [
     no_file_depends_on_itself,
     public_names_are_few_exported_and_not_hidden,
     models_and_layers_need_keras_alone,
+    layers_name_no_backend,
     other_libraries_are_named_on_one_page,
     the_map_leads_to_files,
     every_room_has_a_floor,

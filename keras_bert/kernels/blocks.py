@@ -30,8 +30,8 @@ def repeated(call: Callable) -> Callable:
     ...     @repeated
     ...     def call(self, x, training=None):
     ...         return x * self.scale
-    >>> Block()(keras.ops.ones((2, 3))).shape
-    TensorShape([2, 3])
+    >>> tuple(Block()(keras.ops.ones((2, 3))).shape)
+    (2, 3)
     """
 
     @functools.wraps(call)

@@ -32,7 +32,7 @@ def compute_capability(device):
 def cudnn_attention(
     query, key, value, visibility, dropout=None, training=False, implementation="cudnn"
 ):
-    """Computes attention by cuDNN, without dropout; see `keras_bert.layers.attention.attention`.
+    """Computes attention by cuDNN, without dropout; see `keras_bert.layers.attention`.
 
     cuDNN hides padding by the length of each row, so it needs no mask, but the tokens must come
     first. Other rows are therefore reordered, which costs nothing: heads are copied in any case.

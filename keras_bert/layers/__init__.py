@@ -1,4 +1,7 @@
-"""BERT's layers: embeddings, attention, the encoder block and heads. They need Keras only."""
+"""BERT's layers: embeddings, attention, the encoder block and heads, for encoders of your own.
+
+They need Keras only, on any backend. What is faster on one of them is in `keras_bert.kernels`.
+"""
 
 from lazy_loader import attach_stub
 

@@ -23,6 +23,13 @@ class Dropout(SavedLayer):
         rate: float in [0, 1), the fraction of values that training sets to 0.
         seed: int, or None.
         **kwargs: arguments of `keras.layers.Layer`.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert.layers import Dropout
+    >>> Dropout(0.5, seed=1)(np.ones((2, 2))).numpy()
+    array([[1., 1.],
+           [1., 1.]], dtype=float32)
     """
 
     def __init__(self, rate, seed=None, **kwargs):

@@ -36,6 +36,11 @@ class Embeddings(SavedLayer):
 
     Returns:
         `[B, S, H]`.
+
+    Example:
+    >>> from keras_bert.layers import Embeddings
+    >>> tuple(Embeddings(vocabulary_size=10, hidden_dim=4)(np.array([[2, 7, 3]])).shape)
+    (1, 3, 4)
     """
 
     def __init__(

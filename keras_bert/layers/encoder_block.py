@@ -25,6 +25,13 @@ class EncoderBlock(SavedLayer):
         x: `[B, S, H]`, as is the result.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
         position_bias: `[1, N, S, S]`, added to the scores of attention; or None.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert.layers import EncoderBlock
+    >>> block = EncoderBlock(num_heads=2, hidden_dim=8, intermediate_dim=16)
+    >>> tuple(block(np.ones((1, 3, 8))).shape)
+    (1, 3, 8)
     """
 
     def __init__(

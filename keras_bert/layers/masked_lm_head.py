@@ -68,6 +68,14 @@ class MaskedLMHead(SavedLayer):
     Returns:
         Logits `[B, P, V]`, float32; in training in the compute dtype, since the loss reads and
         writes them several times.
+
+    Example:
+    >>> import keras
+    >>> import numpy as np
+    >>> from keras_bert.layers import HeadTransform, MaskedLMHead
+    >>> table = keras.layers.ReversibleEmbedding(10, 8)
+    >>> tuple(MaskedLMHead(table, HeadTransform(8))(np.ones((1, 3, 8)), np.array([[1]])).shape)
+    (1, 1, 10)
     """
 
     def __init__(self, token_embedding, transform, **kwargs):

@@ -16,6 +16,12 @@ class Pooling(SavedLayer):
 
     Arguments are those of `BertEmbedder`. Takes vectors `[B, S, H]` and a padding mask `[B, S]`, or
     None; returns `[B, H]` float32, or `[B, S, H]` for `pooling=None`.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert.layers import Pooling
+    >>> Pooling("mean")(np.array([[[1.0], [5.0], [9.0]]]), np.array([[1, 1, 0]])).numpy()
+    array([[3.]], dtype=float32)
     """
 
     def __init__(self, pooling="mean", normalize=False, truncate_dim=None, **kwargs):

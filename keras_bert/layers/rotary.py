@@ -21,6 +21,12 @@ class RotaryPositions(SavedLayer):
     Takes `[B, S]` ids for their shape alone; returns cosines of both numbers of each pair, then
     sines, negative for the first, float32 `[1, 1, S, 2 D]`; or `[B, 1, S, 2 D]` for packed rows,
     whose positions restart with each sequence.
+
+    Example:
+    >>> from keras_bert.layers import RotaryPositions, rotated
+    >>> rotation = RotaryPositions(head_dim=2)(np.zeros((1, 3), "int32"))
+    >>> tuple(rotated(ops.ones((1, 1, 3, 2)), rotation).shape)
+    (1, 1, 3, 2)
     """
 
     def __init__(self, head_dim, theta=10_000.0, **kwargs):

@@ -3,11 +3,10 @@
 from keras import ops
 
 from keras_bert.kernels.visibility import Visibility
-from keras_bert.layers.attention import attention
 from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.plain_attention import attention_scores
 from keras_bert.layers.rotary import rotated
+from keras_bert.layers.scaled_attention import attention, attention_scores
 from keras_bert.messages import check_int
 from keras_bert.saved import SavedLayer, registered
 
@@ -27,6 +26,13 @@ class SelfAttention(SavedLayer):
 
     Call arguments are those of `EncoderBlock`; `sequence_ids`, `[B, S]` integers, the sequences of
     a packed row, see `attention`; and `rotation`, of `RotaryPositions`; or None.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert.layers import SelfAttention
+    >>> layer = SelfAttention(num_heads=2, hidden_dim=8)
+    >>> tuple(layer(np.ones((1, 3, 8)), padding_mask=np.array([[1, 1, 0]])).shape)
+    (1, 3, 8)
     """
 
     def __init__(

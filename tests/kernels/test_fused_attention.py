@@ -10,9 +10,8 @@ from keras import ops
 
 from keras_bert.kernels import fused_attention
 from keras_bert.kernels.visibility import HIDDEN, Visibility
-from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.plain_attention import plain_attention
+from keras_bert.layers.scaled_attention import attention, plain_attention
 
 B, N, S, D = 3, 4, 128, 64
 rng = np.random.default_rng(7)

@@ -7,9 +7,9 @@ import pytest
 from keras import ops
 
 from keras_bert.kernels import near_attention
-from keras_bert.layers.attention import attention
 from keras_bert.layers.packed_rows import packed_rows
 from keras_bert.layers.rotary import RotaryPositions, rotated
+from keras_bert.layers.scaled_attention import attention
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.attention import attention
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.plain_attention import softmax_with_small_gradient
+from keras_bert.layers.scaled_attention import attention, softmax_with_small_gradient
 
 MASK = np.arange(7) < np.array([[7], [4], [1]])
 SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 1, 1, 1], [1, 1, 2, 2, 3, 3, 3]])

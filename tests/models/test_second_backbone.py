@@ -10,9 +10,7 @@ from keras import ops
 
 import keras_bert
 from keras_bert import Backbone, BertTask, testing
-from keras_bert.layers.attention import attention
-from keras_bert.layers.dense_and_norms import dense
-from keras_bert.layers.packed_rows import ClsVectors, packed_input
+from keras_bert.layers import ClsVectors, attention, dense, packed_input
 from tests.test_contracts import BACKBONES
 
 

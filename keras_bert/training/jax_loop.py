@@ -45,10 +45,8 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     - a model keeps its weights if data or a callback raise an error, or the user interrupts.
     """
 
-    has_stepped = True
-
     def predict_step(self, state, data):
-        if not self._is_compiled():
+        if not _is_compiled(self):
             return super().predict_step(state, data)
         outputs, others = super().predict_step(state, _sharded(data))
         return _replicated(outputs), others
@@ -176,7 +174,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
                     changed[index] = new
             return outputs, changed
 
-        if self._is_compiled():
+        if _is_compiled(self):
             step = jax.jit(step)
 
         def function(state, iterator):
@@ -191,50 +189,13 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         self.predict_function = function
 
     def make_train_function(self, force=False):
-        self.has_stepped = False  # in this `fit`
         if self.train_function is None or force:
-            self.train_function = self._many_steps(self.train_step, state=(0, 1, 2, 3))
+            self.train_function = Steps(self, self.train_step, state=(0, 1, 2, 3))
+        self.train_function.has_stepped = False  # in this `fit`
 
     def make_test_function(self, force=False):
         if self.test_function is None or force:
-            self.test_function = self._many_steps(self.test_step, state=(0, 1, 3))
-
-    def _many_steps(self, step, state):
-        """Makes a function of state and iterator: `steps_per_execution` steps, or the remaining.
-
-        `state` has the indices of the step's state in `(trainable, others, optimizer, metrics)`.
-        """
-        if not self._is_compiled():
-            steps = one_or_more(step)
-        else:
-            shardings = None
-            if keras.distribution.distribution() is not None:
-                all_shardings = state_shardings(self)
-                shardings = tuple(all_shardings[index] for index in state)
-            steps = compiled(one_or_more(step, _sharded), shardings)
-
-        checked = None  # an iterator
-
-        def function(state, iterator):
-            nonlocal checked
-            try:
-                batches = next_batches(iterator, self.steps_per_execution)
-            except StopIteration:
-                if self.has_stepped:
-                    raise
-                raise ValueError(NO_EXAMPLES) from None  # Keras has no logs to return
-            self.has_stepped = True
-            if checked is not iterator:
-                _check_same_batch(batches[0])
-                checked = iterator
-            shapes = [jax.tree.map(jnp.shape, batch) for batch in batches]
-            if all(shape == shapes[0] for shape in shapes):
-                return steps(state, batches)
-            for batch in batches:
-                logs, state = steps(state, (batch,))
-            return logs, state
-
-        return function
+            self.test_function = Steps(self, self.test_step, state=(0, 1, 3))
 
     def batch_spec(self, iterator: Any) -> Any:
         def symbol(spec):
@@ -245,9 +206,6 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         if specs is None:
             return super().batch_spec(iterator)
         return jax.tree.map(symbol, specs)
-
-    def _is_compiled(self):
-        return bool(self.jit_compile and not self.run_eagerly)
 
     def _updated(self, metrics, *arguments):
         """Returns new metric values; a JAX step can't assign variables."""
@@ -261,6 +219,45 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     def _logs(self, metrics):
         with _with_values(self.metrics_variables, metrics):
             return self.get_metrics_result()
+
+
+class Steps:
+    """A function of state and iterator: `steps_per_execution` steps, or the remaining ones.
+
+    `step` is the model's `train_step` or `test_step`, and `state` has the indices of its state in
+    `(trainable, others, optimizer, metrics)`.
+    """
+
+    def __init__(self, model, step, state):
+        self.model = model
+        self.has_stepped = True
+        self.checked = None  # the iterator whose first batch was compared
+        if not _is_compiled(model):
+            self.run = one_or_more(step)
+            return
+        shardings = None
+        if keras.distribution.distribution() is not None:
+            all_shardings = state_shardings(model)
+            shardings = tuple(all_shardings[index] for index in state)
+        self.run = compiled(one_or_more(step, _sharded), shardings)
+
+    def __call__(self, state, iterator):
+        try:
+            batches = next_batches(iterator, self.model.steps_per_execution)
+        except StopIteration:
+            if self.has_stepped:
+                raise
+            raise ValueError(NO_EXAMPLES) from None  # Keras has no logs to return
+        self.has_stepped = True
+        if self.checked is not iterator:
+            _check_same_batch(batches[0])
+            self.checked = iterator
+        shapes = [jax.tree.map(jnp.shape, batch) for batch in batches]
+        if all(shape == shapes[0] for shape in shapes):
+            return self.run(state, batches)
+        for batch in batches:
+            logs, state = self.run(state, (batch,))
+        return logs, state
 
 
 def one_or_more(step: Callable, shard: Callable | None = None) -> Callable:
@@ -290,6 +287,10 @@ def compiled(steps: Callable, shardings: Any = None) -> Callable:
     if shardings is not None:
         shardings = (None, shardings)
     return jax.jit(steps, donate_argnums=0, out_shardings=shardings)
+
+
+def _is_compiled(model):
+    return bool(model.jit_compile and not model.run_eagerly)
 
 
 def _with_values(variables, values):

@@ -78,11 +78,11 @@ class TrainLoop(GlobalLoss):
             if not self.optimizer.built:  # variables created in a trace make TensorFlow trace twice
                 with self.distribute_strategy.scope():
                     self.optimizer.build(self.trainable_variables)
-            self.train_function = self._many_steps(self.train_step)
+            self.train_function = Execution(self, self.train_step)
 
     def make_test_function(self, force=False):
         if self.test_function is None or force:
-            self.test_function = self._many_steps(self.test_step)
+            self.test_function = Execution(self, self.test_step)
 
     def predict(
         self,
@@ -238,65 +238,6 @@ class TrainLoop(GlobalLoss):
         self.compute_metrics(x, y, outputs, sample_weight)
         return tape.gradient(scaled, outputs) if training else None
 
-    def _many_steps(self, step):
-        """Makes a function of an iterator: `steps_per_execution` steps, or the remaining."""
-        strategy = self.distribute_strategy
-        limit = self.steps_per_execution
-
-        def with_data(data):  # parts of a step that need none would run once more at the end
-            with tf.control_dependencies([v for v in tf.nest.flatten(data) if v is not None]):
-                return step(_copied(data))
-
-        @tf.autograph.experimental.do_not_convert
-        def one_step(data):
-            """Returns a step's logs, each a tuple with the value of each local replica."""
-            logs = strategy.run(with_data, args=(data,))
-            return {n: strategy.experimental_local_results(value) for n, value in logs.items()}
-
-        def over_replicas(logs):
-            """Returns metrics of all replicas, once an execution; other logs as means."""
-            if self.num_replicas == 1:
-                return {name: value for name, [value] in logs.items()}
-            metrics = self.get_metrics_result()
-            means = {name: tf.reduce_mean(values, axis=0) for name, values in logs.items()}
-            return {name: metrics.get(name, mean) for name, mean in means.items()}
-
-        @tf.autograph.experimental.do_not_convert
-        def one(data):
-            return over_replicas(one_step(data))
-
-        @tf.autograph.experimental.do_not_convert
-        def many(iterator):
-            logs = one_step(iterator.get_next())
-            if limit == 1:
-                return over_replicas(logs)
-
-            def turn(done, _, logs):
-                data = iterator.get_next_as_optional()
-                has_data = data.has_value()
-                logs = tf.cond(has_data, lambda: one_step(data.get_value()), lambda: logs)
-                return done + 1, has_data, logs
-
-            _, _, logs = tf.while_loop(
-                lambda done, has_data, _: (done < limit) & has_data,
-                turn,
-                (1, True, logs),
-            )
-            return over_replicas(logs)
-
-        if not self.run_eagerly:
-            one = tf.function(one, reduce_retracing=True)
-            many = tf.function(many, reduce_retracing=True)
-            without_tracing_warning(one)
-            without_tracing_warning(many)
-
-        def function(iterator):
-            if not isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
-                return one(next(iterator))  # from train_on_batch
-            return many(iterator)
-
-        return function
-
     def make_predict_function(self, force=False):
         if self.predict_function is not None and not force:
             return
@@ -310,6 +251,70 @@ class TrainLoop(GlobalLoss):
 
     def compiles_by_default(self) -> bool:
         return bool(tf.config.list_logical_devices("GPU"))
+
+
+class Execution:
+    """A function of an iterator: `steps_per_execution` steps of a model, or the remaining ones.
+
+    Of an iterator of Python, it takes one step. `step` is the model's `train_step` or `test_step`.
+    """
+
+    def __init__(self, model, step):
+        self.model = model
+        self.step = step
+        self.limit = model.steps_per_execution
+        self.of_batch = self._one_step
+        self.of_iterator = self._many_steps
+        if not model.run_eagerly:
+            self.of_batch = tf.function(self._one_step, reduce_retracing=True)
+            self.of_iterator = tf.function(self._many_steps, reduce_retracing=True)
+            without_tracing_warning(self.of_batch)
+            without_tracing_warning(self.of_iterator)
+
+    def __call__(self, iterator):
+        if isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
+            return self.of_iterator(iterator)
+        return self.of_batch(next(iterator))  # from train_on_batch
+
+    @tf.autograph.experimental.do_not_convert
+    def _one_step(self, data):
+        return self._over_replicas(self._of_replicas(data))
+
+    @tf.autograph.experimental.do_not_convert
+    def _many_steps(self, iterator):
+        logs = self._of_replicas(iterator.get_next())
+        if self.limit == 1:
+            return self._over_replicas(logs)
+
+        def next_step(done, _, logs):
+            data = iterator.get_next_as_optional()
+            has_data = data.has_value()
+            logs = tf.cond(has_data, lambda: self._of_replicas(data.get_value()), lambda: logs)
+            return done + 1, has_data, logs
+
+        def is_next(done, has_data, _):
+            return (done < self.limit) & has_data
+
+        _, _, logs = tf.while_loop(is_next, next_step, (1, True, logs))
+        return self._over_replicas(logs)
+
+    def _of_replicas(self, data):
+        """Takes a step; returns its logs, each a tuple with the value of each local replica."""
+        strategy = self.model.distribute_strategy
+        logs = strategy.run(self._of_replica, args=(data,))
+        return {n: strategy.experimental_local_results(value) for n, value in logs.items()}
+
+    def _of_replica(self, data):  # parts of a step that need no data would run again at the end
+        with tf.control_dependencies([v for v in tf.nest.flatten(data) if v is not None]):
+            return self.step(_copied(data))
+
+    def _over_replicas(self, logs):
+        """Returns metrics of all replicas, once an execution; other logs as means."""
+        if self.model.num_replicas == 1:
+            return {name: value for name, [value] in logs.items()}
+        metrics = self.model.get_metrics_result()
+        means = {name: tf.reduce_mean(values, axis=0) for name, values in logs.items()}
+        return {name: metrics.get(name, mean) for name, mean in means.items()}
 
 
 def _for_any_size(function, inputs):

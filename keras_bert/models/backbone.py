@@ -11,6 +11,7 @@ from keras_bert.models.precision import policy_config
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
+from keras_bert.presets.published import Published
 from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
 from keras_bert.serving.export_model import export_model
 from keras_bert.training.keras_internals import all_layers, merge_lora
@@ -52,10 +53,12 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
     """
 
     takes_packed_rows = True
-    hub_pipeline = "feature-extraction"
-    javascript_pipeline = "feature-extraction"
-    their_head = "Model"
-    card_task = "encodes texts, a vector for each token"
+    published = Published(
+        pipeline="feature-extraction",
+        javascript_pipeline="feature-extraction",
+        head="Model",
+        purpose="encodes texts, a vector for each token",
+    )
     architecture = None  # in the files of other libraries, such as "bert"; None if they have none
     preprocessor = None  # tasks have one
     size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values

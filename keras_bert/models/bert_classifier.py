@@ -33,6 +33,7 @@ from keras_bert.preprocessing.task_checks import (
     preprocessor_of,
     with_extra_arrays,
 )
+from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.text.numpy_ops import softmax
@@ -80,13 +81,15 @@ class BertClassifier(BertTask):
 
     preprocessor_name = "BertClassifierPreprocessor"
     scorer_class = ClassScorer
-    hub_pipeline = "text-classification"
-    javascript_pipeline = "text-classification"
-    their_head = "ForSequenceClassification"
-    own_key = "keras_bert_classifier"
-    own_settings = ("threshold", "window_stride")
-    card_task = "classifies texts"
-    card_example = 'answer("What a book!")'
+    published = Published(
+        pipeline="text-classification",
+        javascript_pipeline="text-classification",
+        head="ForSequenceClassification",
+        settings_key="keras_bert_classifier",
+        settings=("threshold", "window_stride"),
+        purpose="classifies texts",
+        example='answer("What a book!")',
+    )
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.forms import in_numpy, is_raw
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.texts import in_parts
+from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
@@ -102,15 +103,17 @@ class BertEmbedder(BertTask):
 
     preprocessor_name = "BertEmbedderPreprocessor"
     scorer_class = VectorScorer
-    hub_pipeline = "sentence-similarity"
-    javascript_pipeline = "feature-extraction"
-    their_head = "Model"
-    their_wrapper = "SentenceTransformer"
-    card_task = "turns texts into vectors"
-    card_example = 'similarity(["a fine book"], ["a dull book", "a day"])'
+    published = Published(
+        pipeline="sentence-similarity",
+        javascript_pipeline="feature-extraction",
+        head="Model",
+        wrapper="SentenceTransformer",
+        purpose="turns texts into vectors",
+        example='similarity(["a fine book"], ["a dull book", "a day"])',
+        output="embedding",
+    )
     takes_columns = True
     reads = "sequence_output"
-    output_name = "embedding"
 
     def __init__(
         self,

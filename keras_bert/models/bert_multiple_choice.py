@@ -7,6 +7,7 @@ from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
     choice_targets,
     with_choice_check,
 )
+from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ChoiceScorer
 from keras_bert.training.adamw import AdamW
@@ -46,11 +47,13 @@ class BertMultipleChoice(SeveralTexts):
 
     preprocessor_name = "BertMultipleChoicePreprocessor"
     scorer_class = ChoiceScorer
-    hub_pipeline = "multiple-choice"
-    their_head = "ForMultipleChoice"
-    card_task = "chooses one of several answers"
-    card_example = 'answer({"context": "It rains.", "choices": ["I fly.", "I get wet."]})'
-    example_texts = ()
+    published = Published(
+        pipeline="multiple-choice",
+        head="ForMultipleChoice",
+        purpose="chooses one of several answers",
+        example='answer({"context": "It rains.", "choices": ["I fly.", "I get wet."]})',
+        texts=(),
+    )
     name_of_texts = "choices"
 
     def default_compile_args(self):

@@ -13,6 +13,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.whole_texts import masked_inputs
+from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.training.adamw import AdamW
 
@@ -53,10 +54,12 @@ class BertPretrainer(BertTask):
     {'masked_lm': (1, 1, 100), 'next_sentence': (1, 2)}
     """
 
-    hub_pipeline = "fill-mask"
-    their_head = "ForMaskedLM"
-    card_task = "predicts masked words"
-    card_example = 'fill_mask("Paris is the [MASK] of France.", top_k=3)'
+    published = Published(
+        pipeline="fill-mask",
+        head="ForMaskedLM",
+        purpose="predicts masked words",
+        example='fill_mask("Paris is the [MASK] of France.", top_k=3)',
+    )
 
     predict: Callable[..., dict[str, np.ndarray]]
 

@@ -9,6 +9,7 @@ from keras_bert.models.explaining import explain
 from keras_bert.models.several_texts import SeveralTexts
 from keras_bert.preprocessing.bert_reranker_preprocessor import checked_relevance, relevance_targets
 from keras_bert.preprocessing.texts import text_columns
+from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
@@ -57,12 +58,14 @@ class BertReranker(SeveralTexts):
 
     preprocessor_name = "BertRerankerPreprocessor"
     scorer_class = RelevanceScorer
-    hub_pipeline = "text-ranking"
-    their_head = "ForSequenceClassification"
-    their_wrapper = "CrossEncoder"
-    card_task = "scores documents for a query"
-    card_example = 'rank("Who wrote it?", ["a dull book", "Ada did"])'
-    example_texts = ("Who wrote it?", "Ada wrote it.")
+    published = Published(
+        pipeline="text-ranking",
+        head="ForSequenceClassification",
+        wrapper="CrossEncoder",
+        purpose="scores documents for a query",
+        example='rank("Who wrote it?", ["a dull book", "Ada did"])',
+        texts=("Who wrote it?", "Ada wrote it."),
+    )
     name_of_texts = "documents"
 
     def explain(self, x, *, steps=50, baseline="pad"):

@@ -9,6 +9,7 @@ from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import score_policy
+from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.span_scorers import SpanScorer
 from keras_bert.training.adamw import AdamW
@@ -45,19 +46,16 @@ class BertSpanLabeler(BertTask):
 
     preprocessor_name = "BertSpanLabelerPreprocessor"
     scorer_class = SpanScorer
-    hub_pipeline = "question-answering"
-    javascript_pipeline = "question-answering"
-    their_head = "ForQuestionAnswering"
-    own_key = "keras_bert_span_labeler"
-    own_settings = (
-        "document_stride",
-        "max_question_length",
-        "max_answer_length",
-        "null_threshold",
+    published = Published(
+        pipeline="question-answering",
+        javascript_pipeline="question-answering",
+        head="ForQuestionAnswering",
+        settings_key="keras_bert_span_labeler",
+        settings=("document_stride", "max_question_length", "max_answer_length", "null_threshold"),
+        purpose="finds the answer to a question in a text",
+        example='answer({"question": "Who wrote it?", "context": "Ada wrote it."})',
+        texts=("Who wrote it?", "Ada wrote it."),
     )
-    card_task = "finds the answer to a question in a text"
-    card_example = 'answer({"question": "Who wrote it?", "context": "Ada wrote it."})'
-    example_texts = ("Who wrote it?", "Ada wrote it.")
     reads = "token_vectors"
 
     predict: Callable[..., dict[str, np.ndarray]]

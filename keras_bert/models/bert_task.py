@@ -96,9 +96,6 @@ class BertTask(
     takes_labels = True  # False of a task that learns from texts alone
     takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
     reads = "pooled_output"  # of the backbone; see `Backbone.unused_by`
-    own_settings = ()  # of the preprocessor, for which transformers' config.json has no keys
-    own_key = None  # of config.json, for these settings
-    output_name = "logits"  # of an array in exported files; the outputs in a dict have names
     _schedules_fit = False  # whether `fit` makes its own optimizer
 
     def __init__(

@@ -7,6 +7,7 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, number_of_classes
 from keras_bert.preprocessing.class_labels import token_targets
+from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import TagScorer
 from keras_bert.training.adamw import AdamW
@@ -52,11 +53,13 @@ class BertTokenClassifier(BertTask):
 
     preprocessor_name = "BertTokenClassifierPreprocessor"
     scorer_class = TagScorer
-    hub_pipeline = "token-classification"
-    javascript_pipeline = "token-classification"
-    their_head = "ForTokenClassification"
-    card_task = "labels words"
-    card_example = 'answer("Ada Lovelace wrote it.")'
+    published = Published(
+        pipeline="token-classification",
+        javascript_pipeline="token-classification",
+        head="ForTokenClassification",
+        purpose="labels words",
+        example='answer("Ada Lovelace wrote it.")',
+    )
     reads = "token_vectors"
 
     def __init__(

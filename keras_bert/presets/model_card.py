@@ -56,7 +56,7 @@ def write_card(
     sections = [
         f"---\n{_metadata(model, has_hugging_face).to_yaml()}\n---",
         f"# {type(model).__name__}",
-        f"A model that {model.card_task}, with the encoder {encoder}. Saved by keras_bert "
+        f"A model that {model.published.purpose}, with the encoder {encoder}. Saved by keras_bert "
         f"{keras_bert.__version__}.",
         "## Model",
         "\n".join(_facts(model)),
@@ -105,12 +105,12 @@ def _metadata(model, has_hugging_face):
 
     library = "keras_bert"
     if has_hugging_face:
-        library = "sentence-transformers" if model.their_wrapper else "transformers"
+        library = "sentence-transformers" if model.published.wrapper else "transformers"
     tags = [_architecture(model), "keras", "keras_bert"]
     base = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(@.+)?", model.backbone.published_source or "")
     return ModelCardData(
         library_name=library,
-        pipeline_tag=model.hub_pipeline,
+        pipeline_tag=model.published.pipeline,
         tags=[tag for tag in tags if tag is not None],
         base_model=base and base[1],
     )
@@ -168,15 +168,15 @@ def _our_lines(model):
     for cls in {type(model), type(model.backbone)}:
         if not _is_ours(cls):
             lines[0] += f"  # and the module of {cls.__name__}"
-    if model.card_example and model.preprocessor is not None:
-        lines.append(f"print(model.{model.card_example})")
+    if model.published.example and model.preprocessor is not None:
+        lines.append(f"print(model.{model.published.example})")
     return lines
 
 
 def _their_lines(model, folder):
-    if model.their_wrapper:
-        load = f'model = {model.their_wrapper}("{FOLDER}")'
-        return [f"from sentence_transformers import {model.their_wrapper}", "", load]
+    if model.published.wrapper:
+        load = f'model = {model.published.wrapper}("{FOLDER}")'
+        return [f"from sentence_transformers import {model.published.wrapper}", "", load]
     [their_class] = read_json(folder / "config.json")["architectures"]
     load = f'model = {their_class}.from_pretrained("{FOLDER}")'
     if not (folder / "tokenizer_config.json").is_file():

@@ -16,6 +16,7 @@ from keras_bert.presets.loading_arguments import LoadingArguments
 from keras_bert.presets.model_card import Card
 from keras_bert.presets.preprocessors import preprocessor_from
 from keras_bert.presets.preset_folder import PresetFolder
+from keras_bert.presets.published import Published
 from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
 from keras_bert.presets.save_model import save_hugging_face, save_preset
 from keras_bert.training.keras_internals import all_layers
@@ -32,15 +33,7 @@ class PresetModel:
     presets = KNOWN_PRESETS  # {name of published weights: description}
     load_report: LoadReport | None = None  # of the preset that it was loaded from
     published_source: str | None = None  # of an encoder: what its training started from
-    # What the Hugging Face Hub and other libraries call such a model; None if they have no name.
-    hub_pipeline: str | None = None
-    javascript_pipeline: str | None = None  # in transformers.js
-    their_head: str | None = None  # the end of its class's name in transformers
-    their_wrapper: str | None = None  # the class of sentence-transformers that loads it
-    # What its model card says.
-    card_task = "has a task of its own"  # after "A model that"
-    card_example: str | None = None  # a call of one of its methods
-    example_texts: tuple[str, ...] = ("What a book!",)  # that a tokenizer reads
+    published = Published()
 
     if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
 

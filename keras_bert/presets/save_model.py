@@ -125,7 +125,7 @@ def checkpoint_of(model: keras.Model) -> Checkpoint:
     Raises a ValueError if they can't.
     """
     backbone = model.backbone
-    for part, their_name in ((backbone, backbone.architecture), (model, model.their_head)):
+    for part, their_name in ((backbone, backbone.architecture), (model, model.published.head)):
         if their_name is None:
             raise ValueError(
                 f"Other libraries have no names for the weights of a {type(part).__name__}. Save "

@@ -110,7 +110,7 @@ def token_id_function(
         outputs = model(dict(zip(model.input, tensors, strict=True)), training=False)
         if isinstance(outputs, dict):
             return {**outputs, **answers(outputs)}
-        return {model.output_name: outputs, **answers(outputs)}
+        return {model.published.output: outputs, **answers(outputs)}
 
     return predict
 

@@ -50,11 +50,11 @@ def hugging_face_function(model: keras.Model, checkpoint: Checkpoint) -> Callabl
     """Makes a graph of int64 inputs, which returns a dict of outputs."""
     names = [name for name in _INPUTS if name in model.input]
     shape = [None, None]
-    if checkpoint.head == "ForMultipleChoice":
+    if checkpoint.published.head == "ForMultipleChoice":
         shape = [None, None, None]
     signature = [tf.TensorSpec(shape, tf.int64, _INPUTS[name]) for name in names]
     run = model
-    if model.their_wrapper == "SentenceTransformer":
+    if model.published.wrapper == "SentenceTransformer":
         states, _ = model.get_layer("pooling").input
         run = keras.Model(model.input, {"embedding": model.output, "sequence_output": states})
 
@@ -63,7 +63,7 @@ def hugging_face_function(model: keras.Model, checkpoint: Checkpoint) -> Callabl
         inputs = {}
         for name, tensor in zip(names, tensors, strict=True):
             inputs[name] = tf.cast(tensor, "int32")
-            if model.their_wrapper == "CrossEncoder":  # here, a query has an axis of documents
+            if model.published.wrapper == "CrossEncoder":  # here, a query has an axis of documents
                 inputs[name] = inputs[name][:, None]
         outputs = run(inputs, training=False)
         if not isinstance(outputs, dict):
@@ -84,7 +84,7 @@ def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) ->
             "\nA label (of two classes, the second) is the answer from a probability of "
             f"{threshold:.4f} on.\n"
         )
-    if checkpoint.own_tokenizer and checkpoint.model_class.example_texts:
+    if checkpoint.own_tokenizer and checkpoint.published.texts:
         sections += _examples(checkpoint, path)
     with whole_file(folder / README) as file:
         file.write("".join([*sections, f"\n{CARD_MARK}\n"]))
@@ -92,9 +92,9 @@ def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) ->
 
 def _examples(checkpoint, path):
     """Yields the lines of Python, and of JavaScript if it has a pipeline, that run the model."""
-    model_class = checkpoint.model_class
-    texts = ", ".join(map(json.dumps, model_class.example_texts))
-    is_pair = len(model_class.example_texts) > 1
+    published = checkpoint.published
+    texts = ", ".join(map(json.dumps, published.texts))
+    is_pair = len(published.texts) > 1
     is_onnx = path.startswith("onnx/")
     template = _ONNX if is_onnx else _OPENVINO
     settings = ""
@@ -112,10 +112,10 @@ def _examples(checkpoint, path):
         settings=settings,
         segments=_SEGMENTS if checkpoint.backbone.get("num_segments") else "",
     )
-    if not is_onnx or model_class.javascript_pipeline is None:
+    if not is_onnx or published.javascript_pipeline is None:
         return
-    if model_class.their_wrapper == "SentenceTransformer":
+    if published.wrapper == "SentenceTransformer":
         settings = checkpoint.task_arguments
         options = {"pooling": settings["pooling"], "normalize": settings["normalize"]}
         texts += f", {json.dumps(options)}"
-    yield _JAVASCRIPT.substitute(pipeline=model_class.javascript_pipeline, arguments=texts)
+    yield _JAVASCRIPT.substitute(pipeline=published.javascript_pipeline, arguments=texts)

@@ -213,7 +213,7 @@ def prepared(case):
     inputs.setdefault("padding_mask", np.ones_like(inputs["token_ids"]))
     inputs = {n: np.asarray(v, case.model.input[n].dtype) for n, v in inputs.items()}
     outputs = case.model.predict(inputs, verbose=0)
-    return inputs, outputs if isinstance(outputs, dict) else {case.model.output_name: outputs}
+    return inputs, outputs if isinstance(outputs, dict) else {case.model.published.output: outputs}
 
 
 def saved_model(case):

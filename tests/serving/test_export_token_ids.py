@@ -72,7 +72,7 @@ def batches(model, x):
 
 def outputs(model, inputs):
     found = model(inputs, training=False)
-    return found if isinstance(found, dict) else {model.output_name: found}
+    return found if isinstance(found, dict) else {model.published.output: found}
 
 
 # Dicts of outputs, one axis more, and attention in blocks; `make pairs` has the other tasks.

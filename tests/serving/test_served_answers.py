@@ -53,7 +53,7 @@ def test_token_ids_have_a_signature_of_their_own(assert_close, served, same_answ
     x = next(iter(task.preprocessor.batches(examples, with_labels=False)))
     found = one.ask(x, "token_ids")
     outputs = task.predict(x, verbose=0)
-    outputs = outputs if isinstance(outputs, dict) else {task.output_name: outputs}
+    outputs = outputs if isinstance(outputs, dict) else {task.published.output: outputs}
     for key, values in outputs.items():
         assert_close(np.array(found[key]), values)
     answers = task.answer(x)

@@ -26,7 +26,7 @@ HIDDEN_ACTS = {ours: theirs for theirs, ours in reversed(ACTIVATIONS.items())}
 class Architecture:
     """How transformers describes and stores an encoder with any head.
 
-    Heads are called by the ends of their classes' names, as in `Checkpoint.head`. `renamed` has
+    Heads are called by the ends of their classes' names, as in `Published.head`. `renamed` has
     parts of the names of BERT's weights, replaced in this order; `heads` has more of them by head.
     With `skips_padding`, positions begin after the padding token's id, and rows of the table before
     it are unused.

@@ -14,6 +14,7 @@ import numpy as np
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_all_finite, shortened, shown
+from keras_bert.presets.published import Published
 from keras_bert.text.base_tokenizer import Tokenizer
 
 ENCODER_PARTS = ("embeddings/", "block_", "final_norm/")
@@ -76,9 +77,9 @@ class Checkpoint:
         return self.backbone.get("architecture", self.backbone_class.architecture)
 
     @property
-    def head(self) -> str:
-        """The end of the model's class name in transformers, such as "ForTokenClassification"."""
-        return self.model_class.their_head
+    def published(self) -> Published:
+        """What the model is called elsewhere."""
+        return self.model_class.published
 
     @property
     def settings(self) -> tuple[type, dict[str, Any]]:
@@ -159,7 +160,7 @@ def task_with_head(head: str) -> type | None:
         if not name.startswith("Bert"):
             continue
         cls = public_class(name)
-        if issubclass(cls, keras.Model) and cls.their_head == head and cls.their_wrapper is None:
+        if issubclass(cls, keras.Model) and cls.published[:2] == (head, None):  # head and wrapper
             return cls
     return None
 
@@ -283,11 +284,11 @@ def translate(
     """Makes a `Checkpoint` of another library's tensors, under our names.
 
     `spellings_of` takes the number of layers, after that has been compared with the tensors, and
-    the `Checkpoint.head`.
+    the `Published.head`.
     """
     num_values = sum(math.prod(tensor.shape) for tensor in tensors.values())
     check_size(backbone_class, backbone, num_values, source)
-    spellings = spellings_of(backbone["num_layers"], (task or backbone_class).their_head)
+    spellings = spellings_of(backbone["num_layers"], (task or backbone_class).published.head)
     weights = {}
     used = set()
     for name, spelling in spellings.items():

@@ -52,9 +52,9 @@ def read_google(path: Path) -> Checkpoint:
     backbone_class = public_class("BertBackbone")
     spellings_of = weight_names.google_spellings
     checkpoint = translate(tensors, backbone_class, backbone, spellings_of, source, task)
-    if checkpoint.head == "ForMaskedLM":
+    if checkpoint.published.head == "ForMaskedLM":
         checkpoint.task_arguments["next_sentence"] = "next_sentence/kernel" in checkpoint.weights
-    if checkpoint.head == "ForSequenceClassification":
+    if checkpoint.published.head == "ForSequenceClassification":
         checkpoint.task_arguments["num_classes"] = checkpoint.weights["logits/kernel"].shape[-1]
         checkpoint.add_reranker({})
     if (folder / "vocab.txt").is_file():

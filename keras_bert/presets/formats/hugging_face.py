@@ -58,7 +58,7 @@ def read_hugging_face(folder: Path, adapter: Path | None = None) -> Checkpoint:
         tensors = with_adapter(tensors, adapter, architecture.root)
     tasks = _tasks(config, tensors, architecture)
     task = tasks[0]
-    head = (task or backbone_class).their_head
+    head = (task or backbone_class).published.head
     is_tied = config.boolean("tie_word_embeddings", True)
     tensors = _without_copies(tensors, architecture.spellings(0, head), is_tied)
     spellings_of = partial(architecture.spellings, first_position=first_position)
@@ -179,7 +179,7 @@ def _decoder_bias(bias):
 def _task_arguments(task, config, checkpoint, architecture):
     if task is None:
         return {}
-    head = task.their_head
+    head = task.published.head
     weights = checkpoint.weights
     if head == "ForMaskedLM":
         return {
@@ -191,9 +191,9 @@ def _task_arguments(task, config, checkpoint, architecture):
     if default is None:
         default = config.number(*architecture.backbone["dropout"], low=0, high=1)
     arguments = {"dropout": config.number(key, default, low=0, high=1)}
-    if task.own_key:
-        for name, value in config.fields(task.own_key).values.items():
-            if name in task.own_settings:
+    if task.published.settings_key:
+        for name, value in config.fields(task.published.settings_key).values.items():
+            if name in task.published.settings:
                 arguments[name] = value
     if "num_classes" in inspect.signature(task.__init__).parameters:
         num_classes = weights["logits/kernel"].shape[-1]
@@ -228,7 +228,7 @@ def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
     architecture = ARCHITECTURES[config["model_type"]]
     first_position = config["pad_token_id"] + 1 if architecture.skips_padding else 0
     num_layers = checkpoint.backbone["num_layers"]
-    spellings = architecture.spellings(num_layers, checkpoint.head, first_position)
+    spellings = architecture.spellings(num_layers, checkpoint.published.head, first_position)
     tensors = spell(checkpoint.weights, spellings)
     has_decoder_bias = architecture.root in ("bert", "roberta", "mpnet")
     if has_decoder_bias and not config["tie_word_embeddings"]:
@@ -239,7 +239,7 @@ def write_hugging_face(checkpoint: Checkpoint, folder: Path) -> None:
         names = [name for weight in architecture.pooler for name in spellings[weight].names]
         pooler = {name: tensors.pop(name) for name in names}
         _save(pooler, folder / POOLER_FILE)
-    if checkpoint.head == "Model":  # whose names have no prefix
+    if checkpoint.published.head == "Model":  # whose names have no prefix
         prefix = f"{architecture.root}."
         tensors = {name.removeprefix(prefix): array for name, array in tensors.items()}
     _save(tensors, folder / "model.safetensors")
@@ -307,15 +307,15 @@ def write_config(checkpoint: Checkpoint, folder: Path) -> dict:
     if arguments.get("truncation", "longest_first") != "longest_first":
         config[_TRUNCATION] = arguments["truncation"]
     if "dropout" in arguments:
-        key, _ = architecture.dropout(checkpoint.head)
+        key, _ = architecture.dropout(checkpoint.published.head)
         config[key] = arguments["dropout"]
     if "num_classes" in arguments:
         config |= _labels(arguments)
-    if checkpoint.model_class.their_wrapper == "CrossEncoder":
+    if checkpoint.published.wrapper == "CrossEncoder":
         config |= sentence_transformers.cross_encoder_config(arguments)
     settings = _own_settings(checkpoint)
     if settings:
-        config[checkpoint.task.own_key] = settings
+        config[checkpoint.published.settings_key] = settings
     write_json(folder / "config.json", config)
     return config
 
@@ -325,7 +325,7 @@ def write_description(checkpoint: Checkpoint, folder: Path) -> dict:
     config = write_config(checkpoint, folder)
     if checkpoint.own_tokenizer:
         write_tokenizer(checkpoint, folder)
-    if checkpoint.model_class.their_wrapper == "SentenceTransformer":
+    if checkpoint.published.wrapper == "SentenceTransformer":
         sentence_transformers.write_sentence_transformer(checkpoint, folder)
     return config
 
@@ -336,7 +336,7 @@ def _own_settings(checkpoint):
         return {}
     preprocessor_class, arguments = checkpoint.settings
     settings = {}
-    for name in checkpoint.task.own_settings:
+    for name in checkpoint.published.settings:
         if name in arguments and arguments[name] != getattr(preprocessor_class, name):
             settings[name] = arguments[name]
     return settings
@@ -354,7 +354,7 @@ def _labels(arguments):
 
 
 def _class_name(checkpoint, architecture):
-    head = checkpoint.head
+    head = checkpoint.published.head
     if head == "ForMaskedLM" and checkpoint.task_arguments["next_sentence"]:
         head = "ForPreTraining"
     return architecture.prefix + head

@@ -61,7 +61,7 @@ def write_adapter(
 ) -> None:
     """Writes the adapters of dense layers, and the head, whose weights the `Checkpoint` has."""
     architecture = ARCHITECTURES[checkpoint.architecture]
-    spellings = architecture.spellings(checkpoint.backbone["num_layers"], checkpoint.head)
+    spellings = architecture.spellings(checkpoint.backbone["num_layers"], checkpoint.published.head)
     tensors = spell(checkpoint.weights, spellings)
     heads = {name.removeprefix(f"{architecture.root}.").partition(".")[0] for name in tensors}
     targets = []

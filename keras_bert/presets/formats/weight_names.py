@@ -49,7 +49,7 @@ _IN_PYTORCH = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "b
 
 
 def google_spellings(num_layers: int, head: str) -> dict[str, Spelling]:
-    """Returns `{our name: Spelling}` for a TF1 checkpoint of Google's with a `Checkpoint.head`."""
+    """Returns `{our name: Spelling}` for a TF1 checkpoint of Google's with a `Published.head`."""
     layers = {**_LAYERS}
     if head == "ForMaskedLM":
         layers |= _MASKED_LM
@@ -67,7 +67,7 @@ def google_spellings(num_layers: int, head: str) -> dict[str, Spelling]:
 
 
 def bert_names(num_layers: int, head: str) -> dict[str, tuple[str, ...]]:
-    """Returns `{our name: paths}` for transformers' BERT with a `Checkpoint.head`."""
+    """Returns `{our name: paths}` for transformers' BERT with a `Published.head`."""
     layers = {**_LAYERS}
     if head == "ForMaskedLM":
         layers |= {**_MASKED_LM, "next_sentence": ("cls/seq_relationship",)}

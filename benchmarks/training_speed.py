@@ -258,7 +258,7 @@ def keras_bert_step(args):
     model = keras_bert.BertPretrainer(backbone)
     jit_compile = args.worker == "keras_bert_compiled"
     model.compile(**model.default_compile_args(), jit_compile=jit_compile)
-    model.set_accumulation(4 if "parts" in args.worker else 1)
+    model.accumulation_steps = 4 if "parts" in args.worker else 1
     token_ids, padding_mask, positions, tokens, next_sentence = batch(args)
     x = {"token_ids": token_ids, "segment_ids": 0 * token_ids, "padding_mask": padding_mask}
     x["mask_positions"] = positions

@@ -16,20 +16,26 @@ _OF_KERAS = {*dir(keras.Model), *dir(keras.Optimizer)}
 
 
 class KeepsArguments:
-    """Mixin of a base class: constructors of its subclasses record what they are given.
+    """Mixin of a base class: constructors of its subclasses record what they are given."""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        record_arguments(cls, KeepsArguments)
+
+
+def record_arguments(cls: type, base: type) -> None:
+    """Has the constructor of a class, but not of a direct subclass of `base`, record arguments.
 
     The record has the arguments of the class's constructor, by name; the names of all constructors'
     arguments; those of ancestors that the class's doesn't take; and, of the arguments given, the
     attributes of their names that were something else after construction.
     """
+    if "__init__" in vars(cls) and base not in cls.__bases__:
+        cls.__init__ = _recording(cls.__init__)
 
-    __constructed__ = ({}, {}, set(), {})
-    given_policy = None  # of a model that saves its `dtype` itself
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if "__init__" in vars(cls) and KeepsArguments not in cls.__bases__:
-            cls.__init__ = _recording(cls.__init__)
+def _record(instance):
+    return vars(instance).get("__constructed__", ({}, {}, set(), {}))
 
 
 def _recording(init):
@@ -40,7 +46,7 @@ def _recording(init):
     @functools.wraps(init)
     def __init__(self, *args, **kwargs):
         init(self, *args, **kwargs)
-        of_ancestor, names, fixed, _ = self.__constructed__
+        of_ancestor, names, fixed, _ = _record(self)
         if dataclasses.is_dataclass(self):  # whose own constructor isn't recorded
             names = dict.fromkeys(field.name for field in dataclasses.fields(self)) | names
         given = signature.bind(self, *args, **kwargs).arguments
@@ -71,13 +77,13 @@ def _attribute(instance, name):
     return getattr(instance, name, _MISSING)
 
 
-def own_arguments(instance: KeepsArguments, others: Iterable[str] = ()) -> dict[str, Any]:
+def own_arguments(instance: Any, others: Iterable[str] = ()) -> dict[str, Any]:
     """Returns the arguments of an instance's constructors, and others by name, as they are now.
 
     An argument is the attribute of its name. If there is none, or the constructor stored something
     else that hasn't changed since, it is what the constructor was given.
     """
-    given, names, _, stored = instance.__constructed__
+    given, names, _, stored = _record(instance)
     own = {}
     for name in [*others, *names]:
         value = _attribute(instance, name)
@@ -88,11 +94,9 @@ def own_arguments(instance: KeepsArguments, others: Iterable[str] = ()) -> dict[
     return own
 
 
-def saved_arguments(instance: KeepsArguments, own: dict[str, Any]) -> dict[str, Any]:
+def saved_arguments(instance: Any, own: dict[str, Any]) -> dict[str, Any]:
     """Serializes `own_arguments`, but for those of ancestors that the class doesn't take."""
-    _, _, fixed, _ = instance.__constructed__
-    if instance.given_policy is not None:
-        fixed = {*fixed, "dtype"}
+    _, _, fixed, _ = _record(instance)
     saved = {name: value for name, value in own.items() if name not in fixed}
     return keras.saving.serialize_keras_object(saved)
 

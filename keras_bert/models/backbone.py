@@ -12,13 +12,13 @@ from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
 from keras_bert.presets.published import Published
-from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
+from keras_bert.saved import own_arguments, saved_arguments
 from keras_bert.serving.export_model import export_model
 from keras_bert.training.keras_internals import all_layers, merge_lora
 from keras_bert.training.strategy import scope_of
 
 
-class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
+class Backbone(PresetModel, Retracing, RowInputs, Model):
     """An encoder of token ids, on which any task of this library works.
 
     Subclass it for an encoder of your own: make the layers, call them, give their inputs, outputs
@@ -237,7 +237,7 @@ class Backbone(PresetModel, Retracing, RowInputs, KeepsArguments, Model):
             **saved_arguments(self, own_arguments(self)),
             "name": self.name,
             "trainable": self.trainable,
-            **policy_config(self.given_policy),
+            **policy_config(self),
             **layers_config(self),
         }
 

@@ -392,7 +392,7 @@ class BertClassifier(BertTask):
             raise ValueError(
                 f"All {data.count} examples have the same label: give examples of every class."
             )
-        logits = data.outputs(batch_size, verbose=0)
+        logits = self.predictor.outputs(data, batch_size, verbose=0)
         if self.is_multi_label:
             logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)
         return labels.reshape(-1), logits

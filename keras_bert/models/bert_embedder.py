@@ -191,7 +191,7 @@ class BertEmbedder(BertTask):
         vectors = []
         for reader, column in zip(readers, columns, strict=True):
             rows = reader.read(column)
-            vectors.append(self.predict_rows(rows, batch_size, verbose=verbose))
+            vectors.append(self.predictor.rows(rows, batch_size, verbose=verbose))
         vectors = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1)
         return [{"embedding": vector} for vector in vectors]
 
@@ -356,7 +356,7 @@ class BertEmbedder(BertTask):
         vectors = []
         for part in in_parts(preprocessor.listed(texts), _TEXTS):
             rows = preprocessor.read(part)
-            vectors.append(self.predict_rows(rows, batch_size, verbose=verbose))
+            vectors.append(self.predictor.rows(rows, batch_size, verbose=verbose))
         return np.concatenate(vectors)
 
     def _comparable(self, texts, others, batch_size):

@@ -1,17 +1,19 @@
 """The base of every task: a backbone, a head, and the preprocessor that knows text."""
 
 import dataclasses
-from typing import Any, TypedDict, Unpack
+import inspect
+from typing import Any, TypedDict, Unpack, overload
 
 import keras
+import numpy as np
 
 import keras_bert
 from keras_bert.messages import NO_EXAMPLES, check_number
 from keras_bert.models import compiling
-from keras_bert.models.answering import Answering
+from keras_bert.models.answering import Predictor, answer_dicts
 from keras_bert.models.fit_schedule import start_schedule, warn_of_high_rate
 from keras_bert.models.keras_model import Model
-from keras_bert.models.lora import Lora
+from keras_bert.models.lora import adapters
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
@@ -20,13 +22,14 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.data import reading
 from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
 from keras_bert.preprocessing.forms import is_dataset
-from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.task_checks import check_columns, preprocessor_of
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
-from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
+from keras_bert.presets.save_model import save_adapter
+from keras_bert.saved import own_arguments, saved_arguments
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.serving.export_model import export_model
-from keras_bert.training.keras_internals import drop_metrics, updated_variables
+from keras_bert.training.keras_internals import drop_metrics, is_validation, updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
@@ -45,12 +48,9 @@ class KerasFit(TypedDict, total=False):
 
 class BertTask(
     PresetModel,
-    Lora,
-    Answering,
     compiling.Retracing,
     TrainLoop,
     RowInputs,
-    KeepsArguments,
     Model,
 ):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
@@ -135,6 +135,11 @@ class BertTask(
     def scorer(self):
         """What scores the task's answers, tunes them, and writes them to files."""
         return self.scorer_class(preprocessor_of(self))
+
+    @property
+    def predictor(self):
+        """What computes outputs of examples and of prepared inputs."""
+        return Predictor(self, super().predict)
 
     @property
     def trainable_variables(self):
@@ -304,8 +309,8 @@ class BertTask(
         if not self.compiled:
             self.compile()
         compiling.check_trainable(self)
-        self.set_accumulation(accumulation_steps)
-        self.check_whole_executions(kwargs)
+        self._set_accumulation(accumulation_steps)
+        self._check_whole_executions(kwargs)
         check_number("validation_split", validation_split, at_least=0, below=1)
         batching = Batching.of(batching, batch_size)
         batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)
@@ -363,6 +368,119 @@ class BertTask(
         """
         return data_of(self, x, y, sample_weight).batches(Batching.of(batching))
 
+    def evaluate(
+        self, x=None, y=None, batch_size=None, *, sample_weight=None, batching=None, **kwargs
+    ):
+        """Loss and metrics, as `keras.Model.evaluate`; takes what `fit` takes.
+
+        For texts that are read in windows they are those of whole texts, from their pooled logits.
+        """
+        if not self.compiled:
+            self.compile()
+        self._check_whole_executions(kwargs)
+        data = None
+        if not is_validation(kwargs):  # of `fit`, which has read the data
+            batching = Batching.of(batching, batch_size).for_evaluation()
+            data = data_of(self, x, y, sample_weight)
+            steps = kwargs.get("steps")
+            if data.is_raw and preprocessor_of(self).cuts_windows:
+                most = batching.num_rows(steps)
+                return self.predictor.evaluate(data, batching.batch_size, most, **kwargs)
+            x, y, sample_weight = data.for_keras(batching, steps)
+            batch_size = None if is_dataset(x) else batch_size
+        kwargs = {"batch_size": batch_size, "sample_weight": sample_weight, **kwargs}
+        with reading(data):
+            logs = super().evaluate(x, y, **kwargs)
+        if logs in ([], {}):
+            raise ValueError(NO_EXAMPLES)
+        return logs
+
+    def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None) -> np.ndarray:
+        """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
+
+        There is a row for each row that `batches` makes of `x`, in order, or for each text whose
+        windows are pooled. An axis of tokens is as long as the preprocessor's sequences. Raw
+        examples in memory are read in batches of similar lengths, so that little is padding.
+        """
+        self._check_whole_executions({"steps": steps})
+        data = data_of(self, x, with_labels=False)
+        return self.predictor.outputs(data, batch_size, steps, verbose, callbacks)
+
+    @overload
+    def answer(self, x: str, *args: Any, **options: Any) -> dict[str, Any]: ...
+    @overload
+    def answer(self, x: list, *args: Any, **options: Any) -> list[dict[str, Any]]: ...
+    @overload
+    def answer(self, x: Any, *args: Any, **options: Any) -> Any: ...
+
+    def answer(self, x, batch_size=None, *, verbose=0, **options):
+        """Answers examples as the exported model does.
+
+        Args:
+            x: raw examples, in memory or a stream; or prepared inputs.
+            batch_size: int, rows per batch; 32 by default.
+            verbose: 0, or 1 for progress bars.
+            **options: options of the preprocessor's `answers`, such as a span labeler's `n_best`.
+
+        Returns:
+            A list of dicts, one per example, with the keys of the exported model; for a single
+            example, a dict. The preprocessor's `answers` documents the keys. Values are plain
+            Python, which `json.dumps` takes; arrays come from `predict`.
+
+        Raises:
+            ValueError: if there is no preprocessor, or `x` is not what it reads.
+            TypeError: if an option is none of the preprocessor's.
+        """
+        preprocessor = preprocessor_of(self)
+        for name in options:
+            if name in preprocessor.arguments():
+                raise TypeError(
+                    f"answer has no {name}: first set model.preprocessor = "
+                    f"model.preprocessor.like(model.preprocessor, {name}=...)."
+                )
+        inspect.signature(preprocessor.answers).bind(None, None, **options)  # or a TypeError
+        data = data_of(self, x, with_labels=False)
+        answers = []
+        for outputs, rows in self.predictor.chunks(data, batch_size, verbose):
+            columns = preprocessor.answers(outputs, rows, **options)
+            answers += answer_dicts(columns)
+        return answers[0] if data.is_single else answers
+
+    def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0, **options):
+        """Answers examples as the task's `scorer` takes them; a task may override it."""
+        return self.answer(x, batch_size, verbose=verbose, **options)
+
+    def scores(self, x, y=None, batch_size=None) -> dict[str, Any]:
+        """Computes the task's official metrics.
+
+        Args:
+            x: examples, as `answer` takes them.
+            y: labels, by name or by number, unless `x` contains them.
+            batch_size: int; 32 by default.
+
+        Returns:
+            A dict of floats; the scorer's `score` documents them.
+
+        Raises:
+            ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
+        """
+        scorer = self.scorer
+        data = data_of(self, x, y)
+        if scorer.reads_examples and not data.is_raw:
+            raise ValueError(
+                f"scores of a {type(self).__name__} compares answers with the raw examples: give "
+                "those, not inputs that were prepared from them."
+            )
+        data = data.in_memory()
+        x = data.x
+        y = data.y
+        check_columns(self, data.count, y=y)
+        scorer.check(x, y)
+        answers = self.answers_to_score(x, batch_size, y=y, **scorer.answer_options)
+        if isinstance(answers, dict):
+            answers = [answers]
+        return scorer.score(answers, x, y)
+
     def class_counts(self, labels):
         """Counts the examples of each class, by name; empty for tasks without classes."""
         return {}
@@ -372,6 +490,58 @@ class BertTask(
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the form that the loss takes."""
+
+    def enable_lora(self, rank, alpha=None):
+        """Freezes the encoder and adds low-rank adapters to its projections.
+
+        `fit` then trains the adapters and the head: less memory for the optimizer, and a folder of
+        a few megabytes for each task (`save_lora`). Presets and exported models hold the merged
+        weights. An optimizer that has trained before doesn't know the adapters: compile again.
+        Source: Hu et al. 2022 (LoRA).
+
+        Args:
+            rank: int, the rank of each adapter, such as 8.
+            alpha: float above 0; adapters are scaled by `alpha / rank`. None means `rank`.
+
+        Raises:
+            ValueError: if the rank or alpha is out of range, or the task has adapters already.
+
+        Example:
+        >>> from keras_bert import BertBackbone, BertClassifier, sizes
+        >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=2)
+        >>> model.enable_lora(rank=4)
+        >>> [variable.path for variable in model.trainable_variables[-3:]]
+        ['block_1/output_dense/lora_kernel_b', 'logits/kernel', 'logits/bias']
+        """
+        self.backbone.enable_lora(rank, alpha)
+
+    def save_lora(self, folder, base):
+        """Writes the adapters and the head as a folder of PEFT.
+
+        `from_preset(folder)` loads the base, adds the adapters to its weights, and takes the head.
+
+        Args:
+            folder: str or `Path`; an earlier model there is replaced.
+            base: str, the weights that training began with: a folder, `"hf://user/name"` or
+                `"user/name"` on the Hugging Face Hub.
+
+        Raises:
+            ValueError: if the model has no adapters, or is quantized, or transformers has no such
+                encoder.
+        """
+        if not adapters(self.backbone):
+            raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
+        save_adapter(self, folder, base)
+
+    def merge_lora(self):
+        """Adds the adapters to the weights of the encoder and removes them.
+
+        All weights are trainable again: compile with a new optimizer before training. Weights in
+        int8 are rounded again, which moves outputs by some percent; to avoid it, train and merge
+        adapters before `quantize`. A thread that asks the model meanwhile gets wrong answers: merge
+        before you serve.
+        """
+        self.backbone.merge_lora()
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.
@@ -427,7 +597,7 @@ class BertTask(
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": preprocessor_config(self.preprocessor),
-            **policy_config(self.given_policy),
+            **policy_config(self),
             **layers_config(self),
         }
 

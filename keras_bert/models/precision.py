@@ -26,12 +26,13 @@ def own_policy(dtype):
 def set_policy(model, dtype, policy):
     """Sets a model's policy, by which `compile` scales losses, and those that a map names."""
     model.dtype_policy = policy
-    model.given_policy = None if dtype is None else policy
+    vars(model)["_given_policy"] = None if dtype is None else policy
     resolve_policies(model)
 
 
-def policy_config(policy):
+def policy_config(model):
     """Returns `{"dtype": ...}` for a config, or `{}` for a model that follows the global policy."""
+    policy = vars(model).get("_given_policy")
     if policy is None:
         return {}
     is_plain = type(policy) is keras.DTypePolicy

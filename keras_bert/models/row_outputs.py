@@ -141,7 +141,7 @@ def _distributed(model, rows, longest, order, lengths, batch_size, options):
     for width in np.unique(widths)[::-1]:
         numbers = order[width_of_rows == width]
         batches = _batches_in_order(rows, numbers, int(width), longest, batch_size)
-        outputs.append(model.predict_batches(batches, **options))
+        outputs.append(model.predictor.inputs(batches, **options))
         numbers_of_widths.append(numbers)
     return numbers_of_widths, outputs
 

@@ -120,14 +120,6 @@ class Data:
         """
         return self.in_memory().for_keras(batching)
 
-    def outputs(self, batch_size: int, **kwargs: Any) -> Any:
-        """Computes the task's outputs, as arrays."""
-        return self.in_memory().outputs(batch_size, **kwargs)
-
-    def chunks_of_outputs(self, batch_size: int, verbose: Any) -> Iterator[tuple[Any, Any]]:
-        """Yields the `(outputs, rows)` of each chunk; rows are None for prepared inputs."""
-        return self.in_memory().chunks_of_outputs(batch_size, verbose)
-
 
 class InMemory(Data):
     """Examples or inputs in memory."""
@@ -164,6 +156,14 @@ class Raw(Data):
     def preprocessor(self) -> Any:
         return preprocessor_of(self.task)
 
+    def chunks(self) -> Iterator[Rows]:
+        """Reads the examples, without their labels, in chunks."""
+        raise NotImplementedError
+
+    def rows_to_predict(self, batch_size: int, steps: int | None, is_whole: bool) -> Iterator[Rows]:
+        """Reads the examples of so many batches, without their labels; at once if `is_whole`."""
+        raise NotImplementedError
+
 
 class RawExamples(Raw, InMemory):
     """Raw examples in memory, in any form; `x` becomes the list that the preprocessor makes."""
@@ -197,16 +197,12 @@ class RawExamples(Raw, InMemory):
         check_has_labels(self.task, has_labels(batches))
         return on_backend(batches, self.task), None, None
 
-    def chunks_of_outputs(self, batch_size, verbose):
-        self.checked()
-        for chunk in in_parts(self.x):
-            rows = self.preprocessor.read(chunk)
-            yield self.task.predict_rows(rows, batch_size, verbose=verbose), rows
+    def chunks(self):
+        return map(self.preprocessor.read, in_parts(self.checked()))
 
-    def outputs(self, batch_size, steps=None, **kwargs):
-        most = Batching.of(batch_size=batch_size).num_rows(steps)
-        rows = self.preprocessor.read(self.checked()[:most])
-        return self.task.predict_rows(rows, batch_size, **kwargs)
+    def rows_to_predict(self, batch_size, steps=None, is_whole=True):
+        most = Batching(batch_size).num_rows(steps)
+        yield self.preprocessor.read(self.checked()[:most])
 
 
 class Inputs(Data):
@@ -215,12 +211,6 @@ class Inputs(Data):
     def checked_inputs(self) -> Any:
         """Returns inputs, perhaps with labels and weights, whose values are checked."""
         raise NotImplementedError
-
-    def outputs(self, batch_size, **kwargs):
-        return self.task.predict_batches(self.checked_inputs(), batch_size, **kwargs)
-
-    def chunks_of_outputs(self, batch_size, verbose):
-        yield self.outputs(batch_size, verbose=verbose), None
 
 
 class InputArrays(Inputs, InMemory):

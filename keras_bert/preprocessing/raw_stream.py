@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
-import keras
 import numpy as np
 
 from keras_bert.messages import shown
@@ -20,7 +19,6 @@ from keras_bert.preprocessing.batches import (
     StreamBatches,
     alone,
     fills_no_batch,
-    joined_rows,
     stream_batches,
 )
 from keras_bert.preprocessing.batching import Batching
@@ -171,26 +169,24 @@ class RawStream(Raw):
         if is_empty:
             raise ValueError(f"There are no examples: the {self.name} is empty, or has no more.")
 
-    def chunks_of_outputs(self, batch_size, verbose):
+    def chunks(self):
         self._check_has_end()
         for part in self.parts():
-            yield from part.chunks_of_outputs(batch_size, verbose)
+            yield from part.chunks()
 
-    def outputs(self, batch_size, steps=None, verbose="auto", callbacks=None):
+    def rows_to_predict(self, batch_size, steps, is_whole):
         if steps is None:
             self._check_has_end()
-        most = Batching.of(batch_size=batch_size).num_rows(steps)
+        most = Batching(batch_size).num_rows(steps)
         num_batches = None
         if self.own_batch_size is not None:
             most, num_batches = None, steps
-        if callbacks:  # which count the batches of all examples
-            data = self.in_memory(most, num_batches)
-            return data.outputs(batch_size, verbose=verbose, callbacks=callbacks)
-        outputs = []
-        for part in self.parts(most, num_batches=num_batches):
-            outputs.append(part.outputs(batch_size, verbose=verbose))
-        joined = functools.partial(joined_rows, fill=-1e9)  # of choices that a chunk doesn't have
-        return keras.tree.map_structure(joined, *outputs)
+        if is_whole:
+            parts = [self.in_memory(most, num_batches)]
+        else:
+            parts = self.parts(most, num_batches=num_batches)
+        for part in parts:
+            yield from part.rows_to_predict(batch_size)
 
     @property
     def own_batch_size(self) -> int | None:

@@ -19,6 +19,7 @@ from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.published import Published
 from keras_bert.presets.read_source import KNOWN_PRESETS, published_name, read_source
 from keras_bert.presets.save_model import save_hugging_face, save_preset
+from keras_bert.saved import record_arguments
 from keras_bert.training.keras_internals import all_layers
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ class PresetModel:
     load_report: LoadReport | None = None  # of the preset that it was loaded from
     published_source: str | None = None  # of an encoder: what its training started from
     published = Published()
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        record_arguments(cls, PresetModel)
 
     if not TYPE_CHECKING:  # for which a class with __getattr__ has every attribute
 

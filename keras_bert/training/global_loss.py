@@ -1,6 +1,5 @@
 """Losses of the global batch that don't depend on how it is split."""
 
-import contextlib
 from typing import Any
 
 import keras
@@ -53,14 +52,14 @@ class GlobalLoss(TrainerHooks):
     """
 
     accumulation_steps = 1
-    num_replicas = 1
+    _num_replicas = 1
 
     @property
-    def is_split(self) -> bool:
+    def _is_split(self):
         """Whether several replicas or parts share a batch of `fit`."""
-        return self.accumulation_steps * self.num_replicas > 1
+        return self.accumulation_steps * self._num_replicas > 1
 
-    def total(self, value: Any) -> Any:
+    def _total(self, value):
         """Returns the sum of a float32 scalar over all replicas."""
         return value
 
@@ -76,14 +75,14 @@ class GlobalLoss(TrainerHooks):
             callbacks = [callback for callback in callbacks if not isinstance(callback, board)]
         return super().fit(*args, callbacks=callbacks, **kwargs)
 
-    def set_accumulation(self, accumulation_steps: int) -> None:
+    def _set_accumulation(self, accumulation_steps):
         """Sets the number of parts that each replica splits its batch into."""
         check_int("accumulation_steps", accumulation_steps)
         if accumulation_steps != self.accumulation_steps:
             self.accumulation_steps = accumulation_steps
             self.train_function = None  # it was traced for the old number
 
-    def check_whole_executions(self, arguments: dict) -> None:
+    def _check_whole_executions(self, arguments):
         """Raises a ValueError if a number of steps is not a multiple of `steps_per_execution`."""
         for name in ("steps_per_epoch", "validation_steps", "steps"):
             steps = arguments.get(name)
@@ -101,11 +100,11 @@ class GlobalLoss(TrainerHooks):
 
     def test_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights, densities = self.scaled_weights(x, y, sample_weight, training=False)
-        self.loss_and_metrics((x, y, sample_weight, weights), densities, training=False)
+        weights, densities = self._scaled_weights(x, y, sample_weight, training=False)
+        self._loss_and_metrics((x, y, sample_weight, weights), densities, training=False)
         return self.get_metrics_result()
 
-    def scaled_weights(self, x: Any, y: Any, sample_weight: Any, training: bool = True) -> tuple:
+    def _scaled_weights(self, x, y, sample_weight, training=True):
         """Scales sample weights so that the losses of parts have the global batch's mean.
 
         `x`, `y` and `sample_weight` are this replica's, and the weights are for its parts. If
@@ -116,7 +115,7 @@ class GlobalLoss(TrainerHooks):
             its loss counts, such as slots: 1 if it counts rows.
         """
         losses = compiled_losses(self, y)
-        if self.is_split if training else self.num_replicas > 1:
+        if self._is_split if training else self._num_replicas > 1:
             for _, loss, _, name in losses:
                 hint = " Others depend on how a batch is split."
                 check_one_of(f"reduction of the loss {name!r}", loss.reduction, _MEANS, hint)
@@ -128,30 +127,24 @@ class GlobalLoss(TrainerHooks):
             if divisors is None or loss.reduction not in _MEANS:
                 continue
             divisors = keras.ops.cast(divisors, "float32")
-            sums = self.total(keras.ops.sum(divisors))
-            number = self.total(keras.ops.cast(keras.ops.size(divisors), "float32"))
+            sums = self._total(keras.ops.sum(divisors))
+            number = self._total(keras.ops.cast(keras.ops.size(divisors), "float32"))
             given = keras.ops.cast(weights[output], "float32")
             weights[output] = given * keras.ops.divide_no_nan(number, sums)
             slots_of_row = keras.ops.cast(keras.ops.size(divisors[:1]), "float32")
             densities[output] = keras.ops.divide_no_nan(sums, number) * slots_of_row
         return as_labels(weights), densities
 
-    def counted(self, weights: Any, densities: dict, rows: Any) -> CountedWeights:
-        """Returns the weights of a part of a batch, with what its losses count."""
-        rows = keras.ops.cast(rows, "float32")
-        counts = {output: rows * density for output, density in densities.items()}
-        return CountedWeights(weights, counts)
-
-    def loss_and_metrics(self, part: tuple, densities: dict, training: bool) -> Any:
+    def _loss_and_metrics(self, part, densities, training):
         """Returns the loss of a part as if it were the entire batch; updates all metrics."""
         x, y, sample_weight, weights = part
-        weights = self.counted(weights, densities, num_rows(x))
+        weights = counted_weights(weights, densities, num_rows(x))
         y_pred = self(x, training=training)
         loss = step_loss(self, x, y, y_pred, weights, training)
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss
 
-    def loss_arguments(self, x: Any, y: Any, y_pred: Any, weights: Any) -> tuple:
+    def _loss_arguments(self, x, y, y_pred, weights):
         """Returns `(y, y_pred, weights)` as a step's loss takes them."""
         values = (y, y_pred, weights)
         if not is_packed(used_slots(x, y)):
@@ -175,25 +168,31 @@ class GlobalLoss(TrainerHooks):
             logs["loss"] += weight * mean.result()
         return logs
 
-    def compares_examples(self, y: Any) -> bool:
-        """Returns whether a loss needs the outputs of all examples of the batch at once.
-
-        Such a loss, a `BatchLoss`, has the attribute `over_batch`. It gets the global batch.
-        """
-        losses = [loss for _, loss, _, _ in compiled_losses(self, y)]
-        return any(getattr(loss, "over_batch", False) for loss in losses)
-
-    def seed_states(self) -> list:
-        """Returns the states of all dropout seeds, to embed a part of a batch twice alike."""
-        states = []
-        for layer in all_layers(self):
-            if hasattr(layer, "seed_generator"):
-                states.append(layer.seed_generator.state)
-        return states
-
-    def loss_context(self) -> contextlib.AbstractContextManager:
-        """Makes losses means over rows, which `scaled_weights` needs."""
+    def _loss_context(self):
+        """Makes losses means over rows, which `_scaled_weights` needs."""
         return replaced_losses(self, _mean_over_rows)
+
+
+def compares_examples(model: keras.Model, y: Any) -> bool:
+    """Returns whether a loss needs the outputs of all examples of the batch at once.
+
+    Such a loss, a `BatchLoss`, has the attribute `over_batch`. It gets the global batch.
+    """
+    losses = [loss for _, loss, _, _ in compiled_losses(model, y)]
+    return any(getattr(loss, "over_batch", False) for loss in losses)
+
+
+def seed_states(model: keras.Model) -> list:
+    """Returns the states of all dropout seeds, to embed a part of a batch twice alike."""
+    layers = [layer for layer in all_layers(model) if hasattr(layer, "seed_generator")]
+    return [layer.seed_generator.state for layer in layers]
+
+
+def counted_weights(weights: Any, densities: dict, rows: Any) -> CountedWeights:
+    """Returns the weights of a part of a batch, with what its losses count."""
+    rows = keras.ops.cast(rows, "float32")
+    counts = {output: rows * density for output, density in densities.items()}
+    return CountedWeights(weights, counts)
 
 
 def num_rows(x: Any) -> Any:

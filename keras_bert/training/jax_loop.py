@@ -1,5 +1,6 @@
 """`fit` and `evaluate` on JAX: global losses, accumulation, several steps in one loop."""
 
+import contextlib
 import functools
 import operator
 import threading
@@ -14,9 +15,8 @@ import numpy as np
 from jax import numpy as jnp
 
 from keras_bert.messages import NO_EXAMPLES
-from keras_bert.training.global_loss import GlobalLoss, num_rows
+from keras_bert.training.global_loss import GlobalLoss, compares_examples, counted_weights, num_rows
 from keras_bert.training.keras_internals import (
-    StateAfterErrors,
     dataset_specs,
     next_batches,
     state_shardings,
@@ -29,7 +29,7 @@ from keras_bert.training.strategy import ReplicatedBatches
 _IN_ORDER = threading.Lock()  # devices that work together must get programs in the same order
 
 
-class TrainLoop(StateAfterErrors, GlobalLoss):
+class TrainLoop(GlobalLoss):
     """A train loop for `keras.Model` on any number of JAX devices and processes.
 
     On JAX a batch that is sharded over devices is still one array, so means over it and the norm
@@ -45,6 +45,20 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     - a model keeps its weights if data or a callback raise an error, or the user interrupts.
     """
 
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().evaluate(*args, **kwargs)
+        except BaseException:
+            with contextlib.suppress(RuntimeError):  # a step that failed has used its state up
+                self.jax_state_sync()
+            raise
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        self.make_predict_function()
+        call = object.__new__(type(self))  # the same model, with a state for this call
+        vars(call).update(vars(self), steps_per_execution=1)
+        return super(TrainLoop, call).predict(*args, **kwargs)
+
     def predict_step(self, state, data):
         if not _is_compiled(self):
             return super().predict_step(state, data)
@@ -54,9 +68,9 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     def train_step(self, state, data):
         trainable, others, optimizer, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        if self.is_split and self.compares_examples(y):
+        if self._is_split and compares_examples(self, y):
             return self._step_over_batch(state, x, y, sample_weight)
-        weights, densities = self.scaled_weights(x, y, sample_weight)
+        weights, densities = self._scaled_weights(x, y, sample_weight)
         num_parts = self.accumulation_steps
         rows = num_rows(x)
         # Gradients of parts of equal size are added unscaled, and scaled after the loop.
@@ -72,7 +86,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
                 metrics,
                 x,
                 y,
-                self.counted(weights, densities, num_rows(x)),
+                counted_weights(weights, densities, num_rows(x)),
                 training=True,
                 optimizer_variables=optimizer,
             )
@@ -100,7 +114,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
             return others, outputs
 
         _, outputs = _over_parts(embed, others, x, num_parts)
-        weights = self.counted(*self.scaled_weights(x, y, sample_weight), rows)
+        weights = counted_weights(*self._scaled_weights(x, y, sample_weight), rows)
         variables = self.metrics_variables + self.optimizer.variables
 
         def loss_of(outputs):
@@ -148,8 +162,8 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     def test_step(self, state, data):
         trainable, others, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = self.scaled_weights(x, y, sample_weight, training=False)
-        weights = self.counted(*weights, num_rows(x))
+        weights = self._scaled_weights(x, y, sample_weight, training=False)
+        weights = counted_weights(*weights, num_rows(x))
         _, (_, y_pred, others, metrics) = self.compute_loss_and_updates(
             trainable, others, metrics, x, y, weights, training=False
         )
@@ -197,14 +211,14 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
         if self.test_function is None or force:
             self.test_function = Steps(self, self.test_step, state=(0, 1, 3))
 
-    def batch_spec(self, iterator: Any) -> Any:
+    def _batch_spec(self, iterator):
         def symbol(spec):
             shape = [size or 2 for size in spec.shape]  # 2 for an unknown size
             return keras.KerasTensor(shape, spec.dtype.name)
 
         specs = dataset_specs(iterator)
         if specs is None:
-            return super().batch_spec(iterator)
+            return super()._batch_spec(iterator)
         return jax.tree.map(symbol, specs)
 
     def _updated(self, metrics, *arguments):

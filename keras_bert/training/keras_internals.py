@@ -3,7 +3,7 @@
 No other file uses a private part of Keras (`tests/training/test_keras_internals.py`), so a new
 release is checked only against this page. It is written for Keras 3.15 and 3.16. The page has:
 
-- `TrainerHooks` and `StateAfterErrors`: what `keras.Model` calls and keeps by private names;
+- `TrainerHooks`: what `keras.Model` calls and keeps by private names;
 - functions on a compiled model: its losses, metrics and build;
 - `SummedOptimizer`: methods of an optimizer that Keras calls by private names;
 - functions on layers and variables, for loading and saving;
@@ -39,33 +39,30 @@ class CountedWeights(NamedTuple):
 class TrainerHooks:
     """Hooks into `keras.Model.fit` where Keras has only private methods.
 
-    Keras calls the private methods; each calls a public hook, which a train loop overrides:
+    Three of Keras's methods call a hook, which a train loop overrides:
 
     | Keras calls | hook | without the override |
     |---|---|---|
-    | `_compute_loss` | `loss_context` | the JAX trainer computes replica-dependent losses |
-    | `_compute_loss` | `loss_arguments` | packed rows would have losses of rows with unused slots |
+    | `_compute_loss` | `_loss_context` | the JAX trainer computes replica-dependent losses |
+    | `_compute_loss` | `_loss_arguments` | losses of packed rows would count unused slots |
     | `_compute_loss` | `CountedWeights` | the logged loss would depend on how rows are batched |
-    | `_symbolic_build` | `batch_spec` | `fit` draws a batch, so shuffled data begins with pass 2 |
-    | `_maybe_symbolic_build` | `batch_spec` | the same on TensorFlow; several workers crash |
-    | `_resolve_auto_jit_compile` | `compiles_by_default` | no XLA under a strategy |
+    | `_symbolic_build` | `_batch_spec` | `fit` draws a batch, so shuffled data begins with pass 2 |
+    | `_maybe_symbolic_build` | `_batch_spec` | the same on TensorFlow; several workers crash |
+    | `_resolve_auto_jit_compile` | | no XLA under a strategy |
+    | `_get_jax_state` | | errors lose weights, and threads can't predict at once |
 
     If Keras renames one, the tests of pairs, of exact resumption and of XLA fail.
     """
 
-    def batch_spec(self, iterator: Any) -> Any:
+    def _batch_spec(self, iterator):
         """Returns the specs of one replica's batch, or None to let Keras draw a batch."""
         return getattr(iterator.data_adapter, "first", None)  # of a `StreamBatches`
-
-    def compiles_by_default(self) -> bool:
-        """Returns whether `jit_compile="auto"` means True; by default, Keras decides."""
-        return super()._resolve_auto_jit_compile()
 
     def _compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         is_counted = isinstance(sample_weight, CountedWeights)
         weights, counts = sample_weight if is_counted else (sample_weight, {})
-        arguments = self.loss_arguments(x, y, y_pred, weights)
-        with self.loss_context(), output_means(self, counts) as losses:
+        arguments = self._loss_arguments(x, y, y_pred, weights)
+        with self._loss_context(), output_means(self, counts) as losses:
             loss = super()._compute_loss(x, *arguments, training)
         # Keras's division by the replicas is undone: `GlobalLoss` weights them by their rows.
         loss = unscale_loss_for_distribution(loss)
@@ -76,7 +73,7 @@ class TrainerHooks:
 
     def _symbolic_build(self, iterator=None, data_batch=None):
         if data_batch is None:
-            data_batch = self.batch_spec(iterator)
+            data_batch = self._batch_spec(iterator)
         super()._symbolic_build(iterator, data_batch)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
@@ -88,57 +85,40 @@ class TrainerHooks:
                 "Create it, and create and compile the model, in `with strategy.scope():`."
             )
         if data_batch is None and iterator is not None:
-            data_batch = self.batch_spec(iterator)
+            data_batch = self._batch_spec(iterator)
         super()._maybe_symbolic_build(iterator if data_batch is None else None, data_batch)
+        if keras.backend.backend() == "jax":  # from Keras 3.16 on
+            give_lists(iterator.data_adapter)
 
     def _resolve_auto_jit_compile(self):
-        return self.compiles_by_default()
+        if keras.backend.backend() != "tensorflow":
+            return super()._resolve_auto_jit_compile()
+        import tensorflow as tf
 
-
-class StateAfterErrors:
-    """Mixin for a model on JAX, whose state Keras keeps in the model during a call.
-
-    After an error in `fit` or `evaluate` it gets its weights back: Keras moves them out of the
-    variables before the first step, and back after an epoch and `fit`. Threads may predict at once.
-    """
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().evaluate(*args, **kwargs)
-        except BaseException:
-            with contextlib.suppress(RuntimeError):  # a step that failed has used its state up
-                self.jax_state_sync()
-            raise
-
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        self.make_predict_function()
-        call = object.__new__(type(self))  # the same model, with a state for this call
-        vars(call).update(vars(self), steps_per_execution=1)
-        return super(StateAfterErrors, call).predict(*args, **kwargs)
-
-    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Also has the iterator give lists of batches, which Keras 3.16 would stack.
-
-        Batches of a `tf.data.Dataset` that differ in length can't be stacked. Keras 3.15 doesn't
-        call this on JAX.
-        """
-        super()._maybe_symbolic_build(iterator, data_batch)
-        adapter = iterator.data_adapter
-
-        def lists(super_batch):
-            batches = iter(type(adapter).get_jax_iterator(adapter))
-            return iter(lambda: _LISTS(itertools.islice(batches, super_batch or 1)), [])
-
-        adapter.get_jax_iterator = lists
+        return bool(tf.config.list_logical_devices("GPU"))
 
     def _get_jax_state(self, purge_model_variables=False, **kinds):
+        """Records the state, which Keras moves out of the variables, until a step has a new one."""
         if not kinds.get("metrics_variables"):  # of `predict`, whose function reads the variables
             return [], []
         state = super()._get_jax_state(purge_model_variables=purge_model_variables, **kinds)
-        if purge_model_variables:  # Keras's own record begins with the first step
+        if purge_model_variables:
             names = [name for name in kinds if kinds[name]]
             self._jax_state = dict(zip(names, state, strict=True))
         return state
+
+
+def give_lists(adapter: Any) -> None:
+    """Has an adapter of data give lists of batches on JAX, which Keras 3.16 would stack.
+
+    Batches of a `tf.data.Dataset` that differ in length can't be stacked.
+    """
+
+    def lists(super_batch):
+        batches = iter(type(adapter).get_jax_iterator(adapter))
+        return iter(lambda: _LISTS(itertools.islice(batches, super_batch or 1)), [])
+
+    adapter.get_jax_iterator = lists
 
 
 def next_batches(iterator: Iterator, steps: int) -> tuple:

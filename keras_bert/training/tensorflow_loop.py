@@ -10,7 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.kernels.onednn import computes_on_cpus, patterns_of_onednn
-from keras_bert.training.global_loss import GlobalLoss, num_rows
+from keras_bert.training.global_loss import (
+    GlobalLoss,
+    compares_examples,
+    counted_weights,
+    num_rows,
+    seed_states,
+)
 from keras_bert.training.keras_internals import (
     has_onednn,
     replica_specs,
@@ -38,15 +44,15 @@ class TrainLoop(GlobalLoss):
     """
 
     @property
-    def num_replicas(self) -> int:
+    def _num_replicas(self):
         return self.distribute_strategy.num_replicas_in_sync
 
-    def total(self, value: Any) -> Any:
+    def _total(self, value):
         return tf.distribute.get_replica_context().all_reduce("SUM", value)
 
     def train_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        if self.is_split and self.compares_examples(y):
+        if self._is_split and compares_examples(self, y):
             gradients = self._gradients_over_batch(x, y, sample_weight)
         else:
             gradients = self._gradients(x, y, sample_weight)
@@ -56,14 +62,14 @@ class TrainLoop(GlobalLoss):
     def test_step(self, data):
         with self._for_inference():
             x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-            if self.num_replicas == 1 or not self.compares_examples(y):
+            if self._num_replicas == 1 or not compares_examples(self, y):
                 return super().test_step(data)
             outputs = self(x, training=False)
             self._loss_over_batch(x, y, outputs, sample_weight, training=False)
             return self.get_metrics_result()
 
     def predict_step(self, data):
-        if self.num_replicas > 1 and not self.jit_compile:
+        if self._num_replicas > 1 and not self.jit_compile:
             data = _copied(data)
         with self._for_inference():
             return super().predict_step(data)
@@ -93,7 +99,7 @@ class TrainLoop(GlobalLoss):
         callbacks: list[keras.callbacks.Callback] | None = None,
     ) -> Any:
         """Like `keras.Model.predict`, but arrays get no `tf.data` pipeline, which takes .1 s."""
-        if self.num_replicas > 1:
+        if self._num_replicas > 1:
             with _ONE_AT_A_TIME:
                 return super().predict(x, batch_size, verbose, steps, callbacks)
         arrays = keras.tree.flatten(x)
@@ -112,7 +118,7 @@ class TrainLoop(GlobalLoss):
         return keras.tree.map_structure(lambda *arrays: np.concatenate(arrays), *outputs)
 
     def predict_on_batch(self, x: Any) -> Any:
-        if self.num_replicas == 1:
+        if self._num_replicas == 1:
             return super().predict_on_batch(x)
         # Keras would make every replica predict the entire batch.
         return self.predict(x, batch_size=num_rows(x), verbose=0)
@@ -120,9 +126,9 @@ class TrainLoop(GlobalLoss):
     def _take_step(self, gradients):
         """Updates weights. Keras looks for an overflow of float16 in the first replica alone."""
         scales_loss = isinstance(self.optimizer, keras.optimizers.LossScaleOptimizer)
-        if scales_loss and self.num_replicas > 1:
+        if scales_loss and self._num_replicas > 1:
             is_finite = self.optimizer.check_finite(gradients)
-            overflows = self.total(1.0 - tf.cast(is_finite, "float32"))
+            overflows = self._total(1.0 - tf.cast(is_finite, "float32"))
             nan_or_zero = tf.where(overflows > 0, math.nan, 0.0)
             for index, gradient in enumerate(gradients):
                 if gradient is not None:
@@ -131,13 +137,13 @@ class TrainLoop(GlobalLoss):
 
     def _gradients(self, x, y, sample_weight):
         """Returns this replica's gradients of the global batch's loss."""
-        weights, densities = self.scaled_weights(x, y, sample_weight)
+        weights, densities = self._scaled_weights(x, y, sample_weight)
         batch = (x, y, sample_weight, weights)
-        rows = self.total(_num_rows(x))
+        rows = self._total(_num_rows(x))
 
         def gradients_of(part):
             with tf.GradientTape() as tape:
-                loss = self.loss_and_metrics(part, densities, training=True)
+                loss = self._loss_and_metrics(part, densities, training=True)
                 share = tf.math.divide_no_nan(_num_rows(part[0]), rows)
                 loss *= tf.cast(share, loss.dtype)
                 loss = self.optimizer.scale_loss(loss)
@@ -190,7 +196,7 @@ class TrainLoop(GlobalLoss):
                 outputs = embed(x)
             upstream = self._loss_over_batch(x, y, outputs, sample_weight, training=True)
             return _dense(tape.gradient(outputs, self.trainable_variables, upstream))
-        states = self.seed_states()
+        states = seed_states(self)
         seeds = [tf.identity(state.value) for state in states]
         outputs = self._outputs_of_parts(embed, x, num_parts)
         upstream = self._loss_over_batch(x, y, outputs, sample_weight, training=True)
@@ -228,12 +234,12 @@ class TrainLoop(GlobalLoss):
         counted = None
         if isinstance(x, dict) and "window_share" in x:
             counted = {"window_share": _gathered(x["window_share"])}
-        weights = self.scaled_weights(counted, labels, weights, training)
-        weights = self.counted(*weights, num_rows(outputs))
+        weights = self._scaled_weights(counted, labels, weights, training)
+        weights = counted_weights(*weights, num_rows(outputs))
         with tf.GradientTape() as tape:
             tape.watch(outputs)
             loss = step_loss(self, None, labels, _gathered(outputs), weights, training)
-            share = loss / self.num_replicas  # each adds its gradient of the same loss
+            share = loss / self._num_replicas  # each adds its gradient of the same loss
             scaled = self.optimizer.scale_loss(share) if training else share
         self.compute_metrics(x, y, outputs, sample_weight)
         return tape.gradient(scaled, outputs) if training else None
@@ -246,11 +252,8 @@ class TrainLoop(GlobalLoss):
         if not (self.run_eagerly or self.jit_compile or tf.distribute.has_strategy()):
             self.predict_function = _for_any_size(self.predict_function, self.input)
 
-    def batch_spec(self, iterator: Any) -> Any:
+    def _batch_spec(self, iterator):
         return replica_specs(iterator)
-
-    def compiles_by_default(self) -> bool:
-        return bool(tf.config.list_logical_devices("GPU"))
 
 
 class Execution:
@@ -310,7 +313,7 @@ class Execution:
 
     def _over_replicas(self, logs):
         """Returns metrics of all replicas, once an execution; other logs as means."""
-        if self.model.num_replicas == 1:
+        if self.model.distribute_strategy.num_replicas_in_sync == 1:
             return {name: value for name, [value] in logs.items()}
         metrics = self.model.get_metrics_result()
         means = {name: tf.reduce_mean(values, axis=0) for name, values in logs.items()}

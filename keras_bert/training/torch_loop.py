@@ -5,7 +5,13 @@ import itertools
 import keras
 import torch
 
-from keras_bert.training.global_loss import GlobalLoss, num_rows
+from keras_bert.training.global_loss import (
+    GlobalLoss,
+    compares_examples,
+    counted_weights,
+    num_rows,
+    seed_states,
+)
 from keras_bert.training.keras_internals import step_loss
 
 
@@ -15,15 +21,15 @@ class TrainLoop(GlobalLoss):
     def train_step(self, data):
         x, y, sample_weight = _on_device(data)
         num_parts = self.accumulation_steps
-        if self.is_split and self.compares_examples(y):
+        if self._is_split and compares_examples(self, y):
             self._add_gradients_over_batch(x, y, sample_weight)
             return self._take_step()
-        weights, densities = self.scaled_weights(x, y, sample_weight)
+        weights, densities = self._scaled_weights(x, y, sample_weight)
         rows = num_rows(x)
         self._clear_gradients()
         for index in range(min(num_parts, rows)):
             part = _rows_of((x, y, sample_weight, weights), slice(index, None, num_parts))
-            loss = self.loss_and_metrics(part, densities, training=True)
+            loss = self._loss_and_metrics(part, densities, training=True)
             loss = loss * (num_rows(part[0]) / rows)
             self.optimizer.scale_loss(loss).backward()  # adds to the gradients
         return self._take_step()
@@ -48,14 +54,14 @@ class TrainLoop(GlobalLoss):
         count = min(self.accumulation_steps, rows)
         ends = [rows * index // count for index in range(count + 1)]
         parts = [_rows_of(x, slice(start, end)) for start, end in itertools.pairwise(ends)]
-        states = self.seed_states()
+        states = seed_states(self)
         seeds = [state.value.clone() for state in states]
         self._clear_gradients()
         devices = range(torch.cuda.device_count())
         with torch.no_grad(), torch.random.fork_rng(devices):  # for the same dropout again
             outputs = torch.cat([self(part, training=True) for part in parts])
         outputs.requires_grad_()
-        weights = self.counted(*self.scaled_weights(x, y, sample_weight), rows)
+        weights = counted_weights(*self._scaled_weights(x, y, sample_weight), rows)
         loss = step_loss(self, None, y, outputs, weights, True)
         self.compute_metrics(x, y, outputs, sample_weight)
         [upstream] = torch.autograd.grad(self.optimizer.scale_loss(loss), outputs)

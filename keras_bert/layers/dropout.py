@@ -46,7 +46,11 @@ class Dropout(SavedLayer):
         if not training or not self.rate:
             return inputs
         arguments = (inputs, self.rate, self.seed_generator)
-        return kernels.compute("dropout", keras.random.dropout, *arguments)
+        return kernels.compute("dropout", _drop, *arguments)
 
     def compute_output_shape(self, input_shape):
         return input_shape
+
+
+def _drop(inputs, rate, seed):
+    return keras.random.dropout(inputs, rate, seed=seed)

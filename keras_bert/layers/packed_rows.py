@@ -31,7 +31,13 @@ def packed_rows(inputs):
 
 
 def packed_input(name):
-    """Returns an input of packed rows of the model that is called, or None."""
+    """Returns an input of packed rows of the model that is called, or None.
+
+    Example:
+    >>> from keras_bert.layers import packed_input
+    >>> packed_input("sequence_ids") is None  # outside of calls
+    True
+    """
     return _INPUTS.get().get(name)
 
 

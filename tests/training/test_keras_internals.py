@@ -43,5 +43,5 @@ def test_subclasses_take_no_private_parts():
         for name in names_in(path)
         if isinstance(name, str) and name in names and path != INTERNALS
     }
-    assert touched == {("dropout.py", "_initial_seed")}
+    assert not touched
     assert names & {*filter(lambda name: isinstance(name, str), names_in(INTERNALS))}

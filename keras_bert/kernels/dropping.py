@@ -21,12 +21,12 @@ class ReplicaSeeds(keras.random.SeedGenerator):  # its variable is named after i
         return seed + ops.cast([replica, 0], seed.dtype)
 
 
-def by_tensorflow(inputs, rate, seeds):
+def dropout_of_tensorflow(inputs, rate, seeds):
     """Drops values of a tensor; see `layers.Dropout`."""
     return _dropped(_drawn_by_tensorflow, inputs, rate, seeds)
 
 
-def by_jax(inputs, rate, seeds):
+def dropout_of_jax(inputs, rate, seeds):
     """Drops values of an array; see `layers.Dropout`."""
     return _dropped(_drawn_by_jax, inputs, rate, seeds)
 

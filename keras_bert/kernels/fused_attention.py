@@ -34,7 +34,7 @@ def takes_cudnn(query, key, value, visibility, dropout=None, training=False):
     return dropout is None
 
 
-def attention_by_cudnn(*arguments):
+def by_cudnn(*arguments):
     """Computes attention by cuDNN; see `cudnn_attention`."""
     from keras_bert.kernels.cudnn_attention import cudnn_attention  # which imports JAX
 

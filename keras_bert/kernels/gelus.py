@@ -41,6 +41,6 @@ def with_slope(x):
     return value, gradient
 
 
-def of_torch(x):
+def gelu_of_torch(x):
     """Computes GELU by PyTorch's kernel, which computes in float32 itself."""
     return keras.activations.gelu(x, approximate=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.kernels import near_attention
+from keras_bert.kernels import near
 from keras_bert.layers.packed_rows import packed_rows
 from keras_bert.layers.rotary import RotaryPositions, rotated
 from keras_bert.layers.scaled_attention import attention
@@ -29,7 +29,7 @@ def test_blocks_compute_what_the_square_computes(vectors, monkeypatch, assert_cl
         query, key, value = ops.convert_to_tensor(vectors[..., :length, :])
         contexts = []
         for fewest in (0, 99):  # blocks, the square
-            monkeypatch.setattr(near_attention, "FEWEST_BLOCKS", fewest)
+            monkeypatch.setattr(near, "FEWEST_BLOCKS", fewest)
             context = attention(query=query, key=key, value=value, window=window, **visible)
             contexts.append(ops.convert_to_numpy(context))
         assert_close(*contexts, name=f"{length} tokens, {kind}, window {window}")
@@ -38,8 +38,8 @@ def test_blocks_compute_what_the_square_computes(vectors, monkeypatch, assert_cl
 def test_rows_of_few_windows_are_no_blocks(vectors):
     query = vectors[0]
     for window, takes in ((None, False), (4, False), (3, True)):
-        seen = near_attention.Visibility(window=window)
-        assert near_attention.takes_blocks(query, query, query, seen) == takes
+        seen = near.Visibility(window=window)
+        assert near.takes_blocks(query, query, query, seen) == takes
 
 
 def test_pairs_of_numbers_are_turned_by_their_positions(vectors, assert_close):

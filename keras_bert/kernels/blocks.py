@@ -13,9 +13,9 @@ from keras_bert.kernels.switch import are_on
 def repeated(call: Callable) -> Callable:
     """Decorates `call` of a layer that a model has many of, such as an encoder's block.
 
-    In a graph of TensorFlow, layers that are alike share a function that gets their weights as
-    arguments. It is traced once, so models begin to train and to answer sooner. Layers that differ,
-    such as by adapters, frozen weights or dtypes, have functions of their own.
+    In a graph of TensorFlow for one replica, layers that are alike share a function that gets their
+    weights as arguments. It is traced once, so models begin to train and to answer sooner. Layers
+    that differ, such as by adapters, frozen weights or dtypes, have functions of their own.
 
     If the layer has a true attribute `remat`, training keeps no intermediate results of `call`, and
     computes it a second time for the gradients, with the same dropout. (On TensorFlow,
@@ -123,7 +123,7 @@ class _Block:
         settings = [None if keras.ops.is_tensor(leaf) else leaf for leaf in leaves]
         variables = [(v.name, tuple(v.shape), v.dtype, v.trainable) for v in self.variables]
         layers = map(_settings_of_layer, _layers_in(self.layer, set()))
-        return _replica(), *settings, *variables, *layers
+        return *settings, *variables, *layers
 
 
 def _settings_of_layer(layer):
@@ -161,23 +161,15 @@ def _functions_of_graph():
         return None
     import tensorflow as tf
 
-    if not tf.inside_function():
+    has_replicas = (
+        tf.distribute.get_strategy().num_replicas_in_sync > 1
+    )  # with dropout of their own
+    if has_replicas or not tf.inside_function():
         return None
     functions = tf.compat.v1.get_collection_ref("keras_bert_blocks")
     if not functions:
         functions.append({})
     return functions[0]
-
-
-def _replica():
-    """Returns the replica that is traced, whose dropout differs from others'."""
-    if keras.backend.backend() != "tensorflow":
-        return None
-    import tensorflow as tf
-
-    context = tf.distribute.get_replica_context()
-    replica = 0 if context is None else context.replica_id_in_sync_group
-    return None if tf.is_tensor(replica) else replica
 
 
 def _traced(function):

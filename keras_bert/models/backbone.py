@@ -61,6 +61,7 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
     )
     architecture = None  # in the files of other libraries, such as "bert"; None if they have none
     preprocessor = None  # tasks have one
+    published_source = None  # what its training started from
     size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values
     num_segments = 1  # of `segment_ids`
     embedding_dim = None  # of the token table; None for `hidden_dim`

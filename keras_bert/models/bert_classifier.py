@@ -163,7 +163,7 @@ class BertClassifier(BertTask):
         if class_weight is None or self.is_multi_label or self.is_regression:
             return super().data_to_fit(data, arguments)
         if data.y is None:
-            by_class = class_weights(class_weight, self._names())  # see batches_to_fit
+            by_class = class_weights(class_weight, self._names())  # see _batches_to_fit
             arguments["class_weight"] = dict(enumerate(map(float, by_class)))
             return data
         del arguments["class_weight"]
@@ -172,7 +172,7 @@ class BertClassifier(BertTask):
         given = example_weights(self, None, data.sample_weight, len(weights))
         return data.with_weights(weights if given is None else weights * given)
 
-    def batches_to_fit(self, x, y, sample_weight, arguments):
+    def _batches_to_fit(self, x, y, sample_weight, arguments):
         """Multiplies weights in batches by `class_weight`, as Keras takes one of the two."""
         is_ours = isinstance(x, (Batches, StreamBatches)) or (is_dataset(x) and has_weights(x))
         if arguments.get("class_weight") is None or not is_ours:

@@ -172,7 +172,7 @@ class BertPretrainer(BertTask):
                 answers.append([_words(tokens, ids, of) for ids, of in slots])
         return answers
 
-    def takes_preprocessor(self, preprocessor):
+    def _takes(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
 
 

@@ -128,7 +128,7 @@ class BertTask(
     @preprocessor.setter
     def preprocessor(self, preprocessor):
         if preprocessor is not None:
-            preprocessor = fitting_preprocessor(self, preprocessor)
+            preprocessor = fitting_preprocessor(self, preprocessor, self._takes)
         self._preprocessor = preprocessor
 
     @property
@@ -148,13 +148,10 @@ class BertTask(
         if not hasattr(self, "backbone"):  # while Keras makes it
             return variables
         used = {id(variable) for layer in self.layers for variable in layer.variables}
-        used -= {id(variable) for variable in self.unused_variables()}
+        used -= {id(variable) for variable in self.backbone.unused_by(self.reads)}
         return [variable for variable in variables if id(variable) in used]
 
     trainable_weights = trainable_variables  # Keras asks for both
-
-    def unused_variables(self):
-        return self.backbone.unused_by(self.reads)
 
     def default_compile_args(self):
         """The arguments of `compile` that suit this task; `compile` takes those left out."""
@@ -240,7 +237,7 @@ class BertTask(
             )
         return data
 
-    def batches_to_fit(self, x, y, sample_weight, arguments):
+    def _batches_to_fit(self, x, y, sample_weight, arguments):
         """Like `data_to_fit`, of the prepared inputs that Keras's `fit` gets."""
         return x, y, sample_weight
 
@@ -325,7 +322,7 @@ class BertTask(
         data = self.data_to_fit(data, kwargs)
         passes = epochs - kwargs.get("initial_epoch", 0)
         x, y, sample_weight = data.for_keras(batching, kwargs.get("steps_per_epoch"), passes)
-        x, y, sample_weight = self.batches_to_fit(x, y, sample_weight, kwargs)
+        x, y, sample_weight = self._batches_to_fit(x, y, sample_weight, kwargs)
         if held_out is not None:
             validation_data = for_validation(held_out, to_validate, kwargs.get("validation_steps"))
         has_order = is_dataset(x) or isinstance(x, (Batches, StreamBatches))
@@ -626,6 +623,6 @@ class BertTask(
         self._compile_with = compile_with
         self._schedules_fit = schedules_fit
 
-    def takes_preprocessor(self, preprocessor):
+    def _takes(self, preprocessor):
         """Whether a preprocessor is one for this task."""
         return isinstance(preprocessor, self.preprocessor_class())

@@ -37,8 +37,8 @@ def score_policy(task, backbone, dtype, output="sequence_output"):
     return keras.DTypePolicy("float32") if is_half and type(policy) is keras.DTypePolicy else policy
 
 
-def fitting_preprocessor(task, preprocessor):
-    """Returns a preprocessor, checked and completed for a task; another task's is converted."""
+def fitting_preprocessor(task, preprocessor, takes):
+    """Returns a preprocessor, completed for a task; one that it doesn't take is converted."""
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
     kind = task.preprocessor_class()
@@ -47,7 +47,7 @@ def fitting_preprocessor(task, preprocessor):
             f"{type(task).__name__} takes a {kind.__name__} as its preprocessor; got "
             f"{type(preprocessor).__name__}. Make it with {kind.__name__}(tokenizer)."
         )
-    if not task.takes_preprocessor(preprocessor):
+    if not takes(preprocessor):
         preprocessor = kind.like(preprocessor)
     words = preprocessor.tokenizer.vocabulary_size()
     if words > task.backbone.vocabulary_size:

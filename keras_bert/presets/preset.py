@@ -33,7 +33,6 @@ class PresetModel:
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
     load_report: LoadReport | None = None  # of the preset that it was loaded from
-    published_source: str | None = None  # of an encoder: what its training started from
     published = Published()
 
     def __init_subclass__(cls, **kwargs):
@@ -235,14 +234,12 @@ class PresetModel:
         name = published_name(given)
         if name is not None:  # not the folder of the cache
             model.load_report.source = name
-        unused = {variable.path for variable in model.unused_variables()}
+        unused = set()
+        if model.backbone is not model:
+            unused = {variable.path for variable in model.backbone.unused_by(model.reads)}
         model.backbone.published_source = name or source.published_source
         model.load_report.log(unused)
         return model
-
-    def unused_variables(self) -> list:
-        """Lists the variables that no output depends on."""
-        return []
 
 
 def _class_for(cls, source, arguments):

@@ -10,15 +10,11 @@ import numpy as np
 from keras_bert.messages import NO_EXAMPLES
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import reading
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
+from keras_bert.preprocessing.checked_numbers import check_columns, example_weights
+from keras_bert.preprocessing.data import check_has_labels, reading
 from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.forms import as_arrays, is_dataset
-from keras_bert.preprocessing.task_checks import (
-    check_columns,
-    check_has_labels,
-    example_weights,
-    preprocessor_of,
-)
 from keras_bert.training.keras_internals import is_validation
 
 

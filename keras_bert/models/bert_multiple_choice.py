@@ -3,10 +3,7 @@
 import keras
 
 from keras_bert.models.several_texts import SeveralTexts
-from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
-    choice_targets,
-    with_choice_check,
-)
+from keras_bert.preprocessing.labels import Choices
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ChoiceScorer
 from keras_bert.training.adamw import AdamW
@@ -52,6 +49,7 @@ class BertMultipleChoice(SeveralTexts):
     card_example = 'answer({"context": "It rains.", "choices": ["I fly.", "I get wet."]})'
     example_texts = ()
     name_of_texts = "choices"
+    labels = Choices()
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5, cross-entropy over the choices, and accuracy."""
@@ -60,9 +58,3 @@ class BertMultipleChoice(SeveralTexts):
             "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         }
-
-    def targets(self, y, x=None):
-        return choice_targets(y, x)
-
-    def with_checked_labels(self, dataset):
-        return with_choice_check(dataset)

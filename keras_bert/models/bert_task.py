@@ -15,18 +15,20 @@ from keras_bert.models.lora import Lora
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
-from keras_bert.preprocessing.batches import Batches, StreamBatches
+from keras_bert.preprocessing.batches import Batches, StreamBatches, may_have_weights
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
+from keras_bert.preprocessing.checked_numbers import example_weights
 from keras_bert.preprocessing.data import reading
 from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
 from keras_bert.preprocessing.forms import is_dataset
-from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.labels import AnyLabels, weighted_by_class
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
 from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.serving.export_model import export_model
-from keras_bert.training.keras_internals import drop_metrics, updated_variables
+from keras_bert.training.keras_internals import drop_metrics, given_metrics, updated_variables
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
@@ -161,6 +163,10 @@ class BertTask(
             "override that method."
         )
 
+    @property
+    def _has_defaults(self):
+        return type(self).default_compile_args is not BertTask.default_compile_args
+
     def compile(
         self,
         optimizer=None,
@@ -190,8 +196,7 @@ class BertTask(
         compiling.check_no_rate(kwargs)
         with scope_of(self):
             defaults = {}
-            has_own = type(self).default_compile_args is not BertTask.default_compile_args
-            if has_own or (optimizer is None and loss is None):
+            if self._has_defaults or (optimizer is None and loss is None):
                 defaults = self.default_compile_args()
             arguments = compiling.arguments(
                 defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
@@ -220,27 +225,30 @@ class BertTask(
             known = [variables[path] for path in optimized if path in variables]  # or merged since
             self.optimizer.build(known or self.trainable_variables)
 
-    def targets(self, y, x=None):
-        """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
-        return y if self.preprocessor is None else self.preprocessor.targets(y)
+    @property
+    def labels(self):
+        """The rules of labels, an `AnyLabels`; by default the preprocessor's."""
+        return AnyLabels() if self.preprocessor is None else self.preprocessor.labels
 
-    def with_checked_labels(self, dataset):
-        """A dataset of prepared inputs that ends in an error at a label of no class."""
-        return dataset
+    def targets(self, y):
+        """Returns labels of prepared inputs as the loss takes them: names become numbers."""
+        return self.labels.numbers(y) if self.preprocessor is None else self.preprocessor.targets(y)
 
     def data_to_fit(self, data, arguments):
-        """Returns the `Data` that `fit` trains on; a task may change Keras's `arguments`."""
-        if arguments.get("class_weight") is not None:
-            raise ValueError(
-                f"class_weight needs one class for each text, and this {type(self).__name__} has "
-                "none: give sample_weight, [n] floats, or weigh several labels by "
-                "compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))."
-            )
-        return data
+        """Returns the `Data` that `fit` trains on; one in memory has weights by `class_weight`.
 
-    def batches_to_fit(self, x, y, sample_weight, arguments):
-        """Like `data_to_fit`, of the prepared inputs that Keras's `fit` gets."""
-        return x, y, sample_weight
+        Other data leave weights by class numbers in Keras's `arguments`.
+        """
+        self.labels.warn_of_one_class(data.y)
+        if arguments.get("class_weight") is None:
+            return data
+        weights = self.labels.weights(arguments["class_weight"], data.y)
+        if data.y is None:
+            arguments["class_weight"] = dict(enumerate(weights.tolist()))
+            return data
+        del arguments["class_weight"]
+        given = example_weights(self, None, data.sample_weight, len(weights))
+        return data.in_memory().with_weights(weights if given is None else weights * given)
 
     def fit(
         self,
@@ -323,7 +331,8 @@ class BertTask(
         data = self.data_to_fit(data, kwargs)
         passes = epochs - kwargs.get("initial_epoch", 0)
         x, y, sample_weight = data.for_keras(batching, kwargs.get("steps_per_epoch"), passes)
-        x, y, sample_weight = self.batches_to_fit(x, y, sample_weight, kwargs)
+        if kwargs.get("class_weight") is not None and may_have_weights(x):
+            x = weighted_by_class(x, kwargs.pop("class_weight"))
         if held_out is not None:
             validation_data = for_validation(held_out, to_validate, kwargs.get("validation_steps"))
         has_order = is_dataset(x) or isinstance(x, (Batches, StreamBatches))
@@ -367,14 +376,21 @@ class BertTask(
         return data_of(self, x, y, sample_weight).batches(Batching.of(batching))
 
     def class_counts(self, labels):
-        """Counts the examples of each class, by name; empty for tasks without classes."""
-        return {}
+        """Counts the examples of each class, by name; empty for tasks without classes.
 
-    def check_split(self, first, last):
-        """Warns of labels to validate on, `last`, whose classes are none of the `first`."""
+        Args:
+            labels: as for `fit`. With several labels per text, each counts.
+        """
+        return self.labels.counts(labels)
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the form that the loss takes."""
+        if y is None:
+            return
+        loss = self.loss
+        if not self.compiled and self._has_defaults:
+            loss = self.default_compile_args()["loss"]
+        self.labels.check_loss(y, loss, given_metrics(self))
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.

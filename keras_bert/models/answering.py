@@ -14,7 +14,7 @@ from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.checked_numbers import check_columns, example_weights
 from keras_bert.preprocessing.data import check_has_labels, reading
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.forms import as_arrays, is_dataset
+from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.training.keras_internals import is_validation
 
 
@@ -189,7 +189,7 @@ def _evaluate_pooled(data, batch_size, most, return_dict=False, steps=None, **kw
     check_has_labels(task, data.y is not None)
     sample_weight = example_weights(task, data.y, data.sample_weight, data.count)
     logits = keras.ops.convert_to_tensor(data.outputs(batch_size, **kwargs))
-    y = keras.ops.convert_to_tensor(task.targets(as_arrays(data.y)))
+    y = keras.ops.convert_to_tensor(task.targets(data.y))
     if sample_weight is not None:
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
     task.reset_metrics()

@@ -17,7 +17,7 @@ from keras_bert.models.task_parts import number_of_classes, score_policy
 from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.checked_numbers import check_columns
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.labels import ClassLabels, Numbers
+from keras_bert.preprocessing.labels import ClassLabels, Numbers, class_numbers
 from keras_bert.preprocessing.prepared_inputs import with_extra_arrays
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ClassScorer
@@ -118,8 +118,8 @@ class BertClassifier(BertTask):
     @property
     def labels(self):
         if self.preprocessor is not None:
-            return self.preprocessor.labels
-        rules = Numbers if self.is_regression else ClassLabels
+            return super().labels
+        rules = Numbers if self.num_classes == 1 else ClassLabels
         return rules(list(map(str, range(self.num_classes))))
 
     def default_compile_args(self):
@@ -282,7 +282,9 @@ class BertClassifier(BertTask):
         if data.y is None:
             raise ValueError("Give examples, and their labels y.")
         check_columns(self, data.count, y=data.y)
-        labels = self.labels.classes(data.y)
+        labels = self.targets(data.y).astype("int64")
+        if not self.is_multi_label:
+            labels = class_numbers(labels)
         if len(np.unique(labels)) == 1:
             raise ValueError(
                 f"All {data.count} examples have the same label: give examples of every class."

@@ -21,8 +21,13 @@ from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.checked_numbers import example_weights
 from keras_bert.preprocessing.data import reading
 from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
-from keras_bert.preprocessing.forms import is_dataset
-from keras_bert.preprocessing.labels import AnyLabels, weighted_by_class
+from keras_bert.preprocessing.forms import as_arrays, in_numpy, is_dataset
+from keras_bert.preprocessing.labels import (
+    AnyLabels,
+    ClassLabels,
+    SeveralLabels,
+    weighted_by_class,
+)
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
 from keras_bert.saved import KeepsArguments, own_arguments, saved_arguments
@@ -228,25 +233,36 @@ class BertTask(
     @property
     def labels(self):
         """The rules of labels, an `AnyLabels`; by default the preprocessor's."""
-        return AnyLabels() if self.preprocessor is None else self.preprocessor.labels
+        preprocessor = self.preprocessor
+        return AnyLabels() if preprocessor is None else preprocessor.labels
 
     def targets(self, y):
-        """Returns labels of prepared inputs as the loss takes them: names become numbers."""
-        return self.labels.numbers(y) if self.preprocessor is None else self.preprocessor.targets(y)
+        """Returns labels of prepared inputs as the loss takes them, in NumPy."""
+        convert = self.labels.numbers if self.preprocessor is None else self.preprocessor.targets
+        return in_numpy(convert(as_arrays(y)))
 
     def data_to_fit(self, data, arguments):
         """Returns the `Data` that `fit` trains on; one in memory has weights by `class_weight`.
 
         Other data leave weights by class numbers in Keras's `arguments`.
         """
-        self.labels.warn_of_one_class(data.y)
+        labels = self.labels
+        is_class = isinstance(labels, ClassLabels)
+        if is_class:
+            labels.warn_of_one_class(data.y)
         if arguments.get("class_weight") is None:
             return data
-        weights = self.labels.weights(arguments["class_weight"], data.y)
+        if not is_class:
+            raise ValueError(
+                f"class_weight needs one class for each text, and this {type(self).__name__} has "
+                "none: give sample_weight, [n] floats, or weigh several labels by "
+                "compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))."
+            )
         if data.y is None:
-            arguments["class_weight"] = dict(enumerate(weights.tolist()))
+            by_class = labels.weights(arguments["class_weight"])
+            arguments["class_weight"] = dict(enumerate(by_class.tolist()))
             return data
-        del arguments["class_weight"]
+        weights = labels.weights(arguments.pop("class_weight"), self.targets(data.y))
         given = example_weights(self, None, data.sample_weight, len(weights))
         return data.in_memory().with_weights(weights if given is None else weights * given)
 
@@ -381,7 +397,10 @@ class BertTask(
         Args:
             labels: as for `fit`. With several labels per text, each counts.
         """
-        return self.labels.counts(labels)
+        rules = self.labels
+        if not isinstance(rules, (ClassLabels, SeveralLabels)):
+            return {}
+        return rules.counts(self.targets(labels))
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the form that the loss takes."""

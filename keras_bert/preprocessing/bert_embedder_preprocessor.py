@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.embedding_rows import (
@@ -16,12 +15,10 @@ from keras_bert.preprocessing.embedding_rows import (
 )
 from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, one_each
 from keras_bert.preprocessing.labels import label_array
+from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.texts import TextExamples, check_texts
 from keras_bert.saved import registered
-
-KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""The names under which prompts of queries and of documents are found, the first one first."""
 
 
 @registered
@@ -53,15 +50,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     def __post_init__(self):
         super().__post_init__()
-        prompts = {} if self.prompts is None else self.prompts
-        is_dict = isinstance(prompts, dict)
-        if not is_dict or not all(isinstance(text, str) for text in (*prompts, *prompts.values())):
-            raise ValueError(
-                "prompts must be a dict of strings, such as {'query': 'query: '}; got "
-                f"{prompts!r}."
-            )
-        check_one_of("default_prompt_name", self.default_prompt_name, (*prompts, None))
-        self.prompts = dict(prompts)
+        self.prompts = prompts_by_name(self.prompts, self.default_prompt_name)
         self.prompt = self.prompts.get(self.default_prompt_name, "")
 
     def variants(self) -> dict[str, Self]:
@@ -125,11 +114,3 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 'text, load the model with pooling="mean", "max" or "cls".'
             )
         return {"embedding": outputs}
-
-
-def prompt_of(prompts: dict[str, str], kind: str) -> str:
-    """Returns the prompt of `"query"` or `"document"`, "" if there is none."""
-    for name in KINDS[kind]:
-        if name in prompts:
-            return prompts[name]
-    return ""

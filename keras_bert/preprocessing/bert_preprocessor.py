@@ -329,12 +329,13 @@ def _texts(x):
 
 def preprocessor_of(task: keras.Model) -> Any:
     """Returns the task's preprocessor, which raw examples need."""
-    if task.preprocessor is None:
+    preprocessor = task.preprocessor
+    if preprocessor is None:
         raise ValueError(
             f"Text needs a preprocessor: {type(task).__name__}(..., "
             f"preprocessor={task.preprocessor_class().__name__}(tokenizer))."
         )
-    return task.preprocessor
+    return preprocessor
 
 
 def no_answers(kind: str) -> ValueError:

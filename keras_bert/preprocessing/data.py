@@ -17,14 +17,13 @@ from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.checked_numbers import example_weights, has_one_each
 from keras_bert.preprocessing.forms import (
     first_to_validate_on,
-    in_numpy,
     inputs_of,
     is_dataset,
     is_single,
     joined,
     take,
 )
-from keras_bert.preprocessing.labels import AnyLabels
+from keras_bert.preprocessing.labels import AnyLabels, ClassLabels
 from keras_bert.preprocessing.prepared_inputs import (
     check_extra_inputs,
     input_arrays,
@@ -139,8 +138,9 @@ class InMemory(Data):
         start = first_to_validate_on(self.count, validation_split)
         training = self.part(slice(start))
         validation = self.part(slice(start, None))
-        if training.y is not None:
-            self.task.labels.check_split(training.y, validation.y)
+        labels = self.task.labels
+        if isinstance(labels, ClassLabels) and self.y is not None:
+            labels.check_split(*map(self.task.targets, (training.y, validation.y)))
         return training, validation
 
     def part(self, part: slice) -> Self:
@@ -261,7 +261,7 @@ class InputArrays(Inputs, InMemory):
         weights = example_weights(self.task, self.y, self.sample_weight, rows)
         y = self.y
         if y is not None:
-            y = self.task.labels.checked(in_numpy(self.task.targets(y)), x)
+            y = self.task.labels.checked(self.task.targets(y), x)
         return x, y, weights
 
     def _arrays(self, inputs):

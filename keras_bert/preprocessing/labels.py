@@ -62,24 +62,6 @@ class AnyLabels:
     def check_loss(self, labels: Labels, loss: Any, metrics: list) -> None:
         """Raises a ValueError if a compiled loss or metric takes labels in another form."""
 
-    def check_split(self, first: Labels, last: Labels) -> None:
-        """Warns of labels to validate on, `last`, whose classes are none of the `first`."""
-
-    def warn_of_one_class(self, labels: Labels | None) -> None:
-        """Warns if all labels are the same class."""
-
-    def counts(self, labels: Labels) -> dict[str, int]:
-        """Counts the examples of each class, by name; empty if there are no classes."""
-        return {}
-
-    def weights(self, class_weight: Any, labels: Labels | None = None) -> np.ndarray:
-        """Computes the weight of each label by its class, float32 `[n]`; of all classes, `[C]`."""
-        raise ValueError(
-            "class_weight needs one class for each text, and this task has none: give "
-            "sample_weight, [n] floats, or weigh several labels by "
-            "compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))."
-        )
-
     def of_batch(self, numbers: Any) -> Any:
         """Returns the labels of a batch in a form that `numbers` takes."""
         return numbers
@@ -184,10 +166,6 @@ class ClassLabels(ClassNumbers):
             return ""
         return f" To name the classes, give the preprocessor, or from_preset, label_names={names}."
 
-    def classes(self, labels: Labels) -> np.ndarray:
-        """Converts names, numbers or one-hot labels to class numbers, int64 `[n]`."""
-        return class_numbers(self.numbers(labels).astype("int64"))
-
     def check_loss(self, labels, loss, metrics):
         count = len(self.names)
         if len(labels) == 0 or count < 2:
@@ -209,9 +187,10 @@ class ClassLabels(ClassNumbers):
                 "the preprocessor's multi_label."
             )
 
-    def check_split(self, first, last):
-        classes = np.unique(self.classes(last))
-        unseen = np.setdiff1d(classes, self.classes(first))
+    def check_split(self, first: np.ndarray, last: np.ndarray) -> None:
+        """Warns of class numbers to validate on, `last`, that are none of the `first`."""
+        classes = np.unique(class_numbers(last))
+        unseen = np.setdiff1d(classes, class_numbers(first))
         if unseen.size:
             logger.warning(
                 "The first examples, to train on, have none of %s, which the last ones have: "
@@ -225,7 +204,8 @@ class ClassLabels(ClassNumbers):
                 self.names[classes[0]],
             )
 
-    def warn_of_one_class(self, labels):
+    def warn_of_one_class(self, labels: Labels | None) -> None:
+        """Warns if all labels are the same class."""
         labels = as_arrays(labels)
         is_column = isinstance(labels, list) or getattr(labels, "ndim", 0) == 1
         if not is_column or len(labels) < 2 or np.ndim(labels[0]):
@@ -233,17 +213,20 @@ class ClassLabels(ClassNumbers):
         if all(label == labels[0] for label in labels):
             logger.warning("All %s labels are %s: nothing can be learned.", len(labels), labels[0])
 
-    def counts(self, labels):
-        counts = np.bincount(self.classes(labels), minlength=len(self.names))
+    def counts(self, numbers: np.ndarray) -> dict[str, int]:
+        """Counts the examples of each class, by name."""
+        counts = np.bincount(class_numbers(numbers), minlength=len(self.names))
         return dict(zip(self.names, counts.tolist(), strict=True))
 
-    def weights(self, class_weight, labels=None):
-        """Computes the weight of each label by its class, float32 `[n]`; of all classes, `[C]`.
+    def weights(
+        self, class_weight: dict[Any, float] | str, numbers: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Computes the weights of examples by their class numbers, or of all classes, `[C]`.
 
         `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
-        `"balanced"`, scikit-learn's n / (C x texts of the class), which needs labels.
+        `"balanced"`, scikit-learn's n / (C x texts of the class). Weights are float32.
         """
-        classes = slice(None) if labels is None else self.classes(labels)
+        classes = slice(None) if numbers is None else class_numbers(numbers)
         by_class = np.ones(len(self.names), "float32")
         if isinstance(class_weight, dict):
             for label, weight in class_weight.items():
@@ -252,7 +235,7 @@ class ClassLabels(ClassNumbers):
             return by_class[classes]
         hint = " Or give a dict of weights by class."
         check_one_of("class_weight", class_weight, ["balanced"], hint)
-        if labels is None:
+        if numbers is None:
             raise ValueError(
                 'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
             )
@@ -310,8 +293,9 @@ class SeveralLabels(AnyLabels):
     def checked(self, numbers, inputs=None):
         return with_width(super().checked(numbers), len(self.names))
 
-    def counts(self, labels):
-        counts = self.numbers(labels).astype("int64").sum(axis=0)
+    def counts(self, numbers: np.ndarray) -> dict[str, int]:
+        """Counts the examples of each class, by name."""
+        counts = numbers.astype("int64").sum(axis=0)
         return dict(zip(self.names, counts.tolist(), strict=True))
 
 
@@ -381,10 +365,8 @@ class Choices(AnyLabels):
     def among(self, numbers: Any, is_there: Any = None) -> Any:
         """Returns indices `[B]` unless one is of a choice that isn't there; bool `[B, C]`."""
         expected = "Labels must be indices of the question's choices, from 0"
-        is_array = isinstance(numbers, np.ndarray)
-        if numbers.ndim > 1 or (is_array and numbers.dtype.kind == "b"):
-            got = shown(numbers.tolist()) if is_array else f"shape {tuple(numbers.shape)}"
-            raise ValueError(f"{expected}, [B]; got {got}.")
+        if numbers.ndim > 1 or numbers.dtype == bool:
+            raise ValueError(f"{expected}, [B]; got {shown(numbers)}.")
 
         def are_choices(indices):
             if is_there is None:
@@ -416,10 +398,11 @@ def as_label_names(names: Any) -> list[str] | None:
 
 
 def class_numbers(numbers: Any) -> Any:
-    """Converts class numbers, `[n]` or `[n, 1]`, or one-hot labels, `[n, C]`, to `[n]`."""
-    if len(numbers.shape) == 1:
-        return numbers
-    return numbers[:, 0] if numbers.shape[-1] == 1 else ops_of(numbers).argmax(numbers, axis=-1)
+    """Converts class numbers, `[n]` or `[n, 1]`, or one-hot labels, `[n, C]`, to int64 `[n]`."""
+    ops = ops_of(numbers)
+    if len(numbers.shape) > 1 and numbers.shape[-1] != 1:
+        return ops.argmax(numbers, axis=-1)
+    return ops.cast(ops.reshape(numbers, [-1]), "int64")
 
 
 def weighted_by_class(batches: Any, class_weight: dict[int, float]) -> Any:

@@ -9,7 +9,14 @@ import tensorflow as tf
 from keras_bert import BertClassifier
 from keras_bert.graph.datasets import map_checked
 from keras_bert.preprocessing.data import check_has_labels
-from keras_bert.preprocessing.labels import AnyLabels, Choices, ClassLabels, ClassNumbers
+from keras_bert.preprocessing.labels import (
+    AnyLabels,
+    Choices,
+    ClassLabels,
+    ClassNumbers,
+    Relevance,
+    SeveralLabels,
+)
 from keras_bert.preprocessing.prepared_inputs import (
     check_extra_inputs,
     with_checks,
@@ -18,96 +25,71 @@ from keras_bert.preprocessing.prepared_inputs import (
 
 IDS = np.zeros((3, 4), "int32")
 FEATURES = np.arange(6).reshape(3, 2)
+NAN = float("nan")
 slices = tf.data.Dataset.from_tensor_slices
 
 
-def examples(labels, *weights):
-    return slices(({"token_ids": np.zeros((len(labels), 4), "int32")}, labels, *weights))
+MASK = np.array([[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 1], [1, 0]]], "int32")
+CHOICES = {"token_ids": MASK, "padding_mask": MASK}
+CLASSES = ClassLabels(["a", "b", "c"])
+OF_CLASSES, OF_CHOICES = "Labels must be in 0 to 2 for num_classes=3", "s choices, from 0"
+FINITE = "Labels must be finite numbers"
+RULES = [  # right labels, and wrong ones
+    (CLASSES, {}, [0, 2.0], [[0, 3], [-1, 0], [NAN, 1], [0.5, 1]], OF_CLASSES),
+    (CLASSES, {}, np.array([[1], [2]], "uint8"), [[[0], [3]]], OF_CLASSES),
+    (CLASSES, {}, [True, False], [np.eye(4)], r"one-hot, \[n, C\]; got shape"),
+    (ClassLabels([*map(str, range(300))]), {}, np.array([0, 255], "uint8"), [], ""),  # all bytes
+    (ClassNumbers(["O", "B"]), {}, [[0, 1], [1, 0]], [[[0, 2]]], "To leave tokens out of training"),
+    (Relevance(is_binary=True), {}, [0.5, 1], [[2.0], [NAN]], "takes a relevance from 0 to 1"),
+    (AnyLabels(), {}, [0.5, 3], [[NAN], [np.inf]], FINITE),
+    (SeveralLabels(["a"]), {}, [[0], [1.0]], [[[NAN]]], FINITE),
+    (Choices(), CHOICES, [1, 2], [[2, 2], [0.5, 0], [[0, 1], [1, 0]], [True, False]], OF_CHOICES),
+    (Choices(), CHOICES, [[0], [1]], [[[-1], [0]]], OF_CHOICES),
+    (Choices(), {"token_ids": MASK}, [2, 2], [[2, 3]], OF_CHOICES),
+    (Choices(), CHOICES, np.full((2, 3), 1 / 3), [], ""),  # probabilities
+]
 
 
-def checked(dataset, rules):
-    return map_checked(dataset, lambda x, y, *weights: (x, rules.checked(y, x), *weights))
+def on_their_way(dataset, rules):
+    """The labels of a dataset after the check."""
+    checked = map_checked(dataset, lambda x, y: (x, rules.checked(y, x)))
+    return [labels.numpy() for _, labels in checked]
 
 
-def of_classes(count):
-    return ClassLabels([*map(str, range(count))])
+@pytest.mark.parametrize(("rules", "x", "right", "wrong", "message"), RULES)
+def test_labels_are_checked_alike_in_memory_and_on_their_way(
+    rules, x, right, wrong, message, refused
+):
+    in_memory = rules.checked(np.array(right), x)
+    [found] = on_their_way(slices((x, right)).batch(2), rules)
+    assert found.tolist() == in_memory.tolist() and np.array_equal(found.flat, np.ravel(right))
+    for labels in wrong:
+        refused(message, rules.checked, np.array(labels), x)
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+            on_their_way(tf.data.Dataset.from_tensors((x, labels)), rules)
 
 
-def test_labels_of_the_classes_pass_unchanged():
-    weights = np.array([0.5, 1, 2, 0])
-    for dtype in ("int64", "uint8", "float32", "bool"):
-        labels = np.array([0, 1, 2, 0]).astype(dtype)
-        plain = examples(labels, weights).batch(3)
-        for given in (plain, examples(labels[:, None], weights).batch(3)):
-            found = checked(given, of_classes(3))
-            assert found.element_spec == plain.element_spec and len(found) == 2
-            tf.nest.map_structure(tf.debugging.assert_equal, [*found], [*plain])
-    # More classes than the dtype of the labels can count.
-    many = examples(np.array([0, 255], "uint8")).batch(2)
-    assert len(list(checked(many, of_classes(300)))) == 1
-
-
-def test_a_label_outside_is_named_with_its_batch():
-    for label in (3, -1, float("nan")):
-        labels = np.array([0, 1, 2, label, 1])
-        batches = examples(labels[:, None], np.ones(5)).batch(2)
-        rows = [([0.0], [number]) for number in labels]
-        unknown = tf.data.Dataset.from_generator(lambda rows=rows: rows, (tf.float32, tf.float32))
-        message = f"Labels must be in 0 to 2 for num_classes=3. Number .* Others:. .{label}]"
-        for dataset in (examples(labels), batches, unknown):
-            found = iter(checked(dataset, of_classes(3)))
-            assert next(found)[1].numpy().flat[0] == 0
-            with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-                list(found)
-
-
-def test_what_is_not_one_number_each_is_left_alone(refused):
-    for dataset in (examples(9 * np.eye(3)).batch(2), slices((IDS, {"a": [7, 8, 9]}))):
-        found = checked(dataset, of_classes(3))
-        assert found.element_spec == dataset.element_spec and len(list(found)) == len(dataset)
-    ragged = slices((IDS[:2], tf.ragged.constant([[0, 1, 0], [1, 0, 0]]))).ragged_batch(2)
-    assert len(list(checked(ragged, AnyLabels()))) == 1
-    one_hot = ragged.map(lambda x, y: (x, y.to_tensor()))
-    assert checked(one_hot, of_classes(3)).element_spec[1].shape[-1] == 3
-    refused(r"one-hot, \[n, C\]; got shape", checked, examples(np.eye(4)).batch(2), of_classes(3))
-
-
-def test_names_are_refused_at_once(refused):
-    message = "num_classes=3; the dataset yields strings.*label_names"
-    refused(message, checked, examples(["good"]).batch(1), of_classes(3))
-
-
-def test_classes_of_tokens_are_checked_in_memory_and_on_their_way():
-    rules = ClassNumbers(["O", "B"])
-    for labels in (np.eye(2, dtype=int), np.eye(2)[None]):
-        assert rules.checked(labels) is labels
-        [(_, found)] = checked(slices((IDS[:1], labels[None])), rules)
-        assert found.numpy().tolist() == labels.tolist()
-    wrong = np.array([[0, 2]])
-    with pytest.raises(ValueError, match=r"got 2 at \[0, 1\]. To leave tokens out of training"):
-        rules.checked(wrong)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="To leave tokens out"):
-        list(checked(slices((IDS[:1], wrong)).batch(1), rules))
-
-
-def test_places_of_choices_are_checked_in_memory_and_on_their_way(refused):
-    mask = np.array([[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 1], [1, 0]]], "int32")
-    inputs = {"token_ids": mask, "padding_mask": mask}
-    for x, right, wrong in (
-        (inputs, [1, 2], [2, 2]),
-        (inputs, [[0], [1]], [[-1], [0]]),
-        ({"token_ids": mask}, [2, 2], [2, 3]),
+def test_labels_of_a_dataset_of_any_shape_are_named():
+    rows = [([0.0], [label]) for label in (0, 1, 3)]
+    unknown = tf.data.Dataset.from_generator(lambda: rows, (tf.float32, tf.float32))
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=OF_CLASSES + ". Number .* Others:. .3"
     ):
-        [(_, labels)] = checked(slices((x, right)).batch(2), Choices())
-        expected = np.ravel(right).tolist()
-        assert labels.numpy().tolist() == Choices().checked(np.array(right), x).tolist() == expected
-        refused("question.*s choices, from 0", Choices().checked, np.array(wrong), x)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="question.*s choices, from 0"):
-            list(checked(slices((x, wrong)).batch(2), Choices()))
-    for soft in (np.full((2, 3), 1 / 3), np.eye(3)[:2]):
-        [(_, labels)] = checked(slices((inputs, soft)).batch(2), Choices())
-        assert labels.numpy().tolist() == Choices().checked(soft, inputs).tolist() == soft.tolist()
-    refused(r"\[B\]; got shape", checked, slices((inputs, [[0, 1]] * 2)).batch(2), Choices())
+        on_their_way(unknown, CLASSES)
+
+
+def test_labels_in_other_forms_and_of_other_losses_pass(refused):
+    for labels in (9 * np.eye(3), {"a": np.array([7, 8, 9])}):
+        [(_, found)] = map_checked(
+            slices((IDS, labels)).batch(3), lambda x, y: (x, CLASSES.checked(y))
+        )
+        tf.nest.map_structure(tf.debugging.assert_equal, found, labels)
+    ragged = slices((IDS[:2], tf.ragged.constant([[0, 1, 0], [1, 0, 0]]))).ragged_batch(2)
+    one_hot = ragged.map(lambda x, y: CLASSES.checked(y.to_tensor()))
+    assert one_hot.element_spec.shape[-1] == 3  # which JAX needs to know
+    assert len(list(ragged.map(lambda x, y: AnyLabels().checked(y)))) == 1
+    message = "num_classes=3; the dataset yields strings.*label_names"
+    refused(message, on_their_way, slices((IDS, ["a", "b", "c"])), CLASSES)
 
 
 @pytest.fixture(scope="module")

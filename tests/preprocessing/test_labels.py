@@ -120,7 +120,7 @@ def test_losses_and_metrics_of_one_hot_labels_need_them(refused):
 
 
 def test_classes_weigh_by_their_labels_in_a_column_too():
-    assert CLASSES.weights("balanced", [0, 0, 1]).tolist() == [0.5, 0.5, 1]
+    assert CLASSES.weights("balanced", np.array([0, 0, 1])).tolist() == [0.5, 0.5, 1]
     for labels in (np.array([0, 1, 1]), np.array([[0], [1], [1]]), np.eye(2)[[0, 1, 1]]):
         for weights in ((), (np.ones(3),)):
             batches = SimpleNamespace(map=lambda weigh, given=(labels, *weights): weigh({}, *given))

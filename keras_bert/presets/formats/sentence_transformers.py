@@ -11,7 +11,7 @@ from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.messages import logger
-from keras_bert.preprocessing.bert_embedder_preprocessor import KINDS, prompt_of
+from keras_bert.preprocessing.prompts import KINDS, prompt_of
 from keras_bert.presets.formats.checkpoint import Checkpoint
 
 _CONFIG = "config_sentence_transformers.json"

@@ -28,9 +28,8 @@ import numpy as np
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.bert_task import BertTask
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, preprocessor_of
 from keras_bert.preprocessing.forms import take
-from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.text.base_tokenizer import Tokenizer
 from keras_bert.training.keras_internals import all_layers
 

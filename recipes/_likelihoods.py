@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bert.messages import shown
 from keras_bert.preprocessing.batches import by_length
-from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 
 _WIDTHS = 8  # rows are padded to a multiple of it, so few shapes are compiled
 

@@ -16,8 +16,8 @@ from keras_bert.models.bert_embedder import BertEmbedder
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.row_outputs import have_tokens, row_outputs
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.forms import Examples
-from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.training.processes import is_chief
 from keras_bert.training.strategy import Strategy, scope_of

@@ -67,17 +67,3 @@ def map_checked(dataset: tf.data.Dataset, check: Callable) -> tf.data.Dataset:
     """Checks each element in the input pipeline, so the train step has no extra work."""
     check = tf.autograph.experimental.do_not_convert(check)
     return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
-
-
-def map_labels(dataset: tf.data.Dataset, check: Callable) -> tf.data.Dataset:
-    """Replaces the labels of `(x, labels, ...)` by `check(x, labels)`.
-
-    A model can't detect a wrong label: on a GPU or a TPU its loss is NaN, or that of another label.
-    """
-    if not isinstance(dataset.element_spec, tuple) or len(dataset.element_spec) < 2:
-        raise ValueError("The dataset yields no labels; make it yield (x, label).")
-
-    def with_check(x, labels, *weights):
-        return x, check(x, labels), *weights
-
-    return map_checked(dataset, with_check)

@@ -81,7 +81,7 @@ def max_or_zero(values):
 
 
 def row_sums(values):
-    return tf.reduce_sum(tf.cast(values, tf.int64), axis=1)
+    return tf.reduce_sum(tf.cast(values, tf.int64), axis=-1)
 
 
 def top_k(values, count):

@@ -10,8 +10,8 @@ from keras_bert.messages import NO_EXAMPLES
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.preprocessing.batches import joined_rows
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.forms import as_arrays
-from keras_bert.preprocessing.task_checks import check_has_labels, example_weights
+from keras_bert.preprocessing.checked_numbers import example_weights
+from keras_bert.preprocessing.data import check_has_labels
 
 
 class Predictor:
@@ -69,7 +69,7 @@ class Predictor:
         check_has_labels(task, data.y is not None)
         sample_weight = example_weights(task, data.y, data.sample_weight, data.count)
         logits = keras.ops.convert_to_tensor(self.outputs(data, batch_size, **kwargs))
-        y = keras.ops.convert_to_tensor(task.targets(as_arrays(data.y)))
+        y = keras.ops.convert_to_tensor(task.targets(data.y))
         if sample_weight is not None:
             sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
         task.reset_metrics()

@@ -5,7 +5,7 @@ import numpy as np
 
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.messages import check_int, check_one_of, logger
+from keras_bert.messages import check_int, check_one_of
 from keras_bert.metrics.calibration import (
     best_temperature,
     best_threshold,
@@ -14,31 +14,16 @@ from keras_bert.metrics.calibration import (
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.explaining import explain, log_odds
 from keras_bert.models.task_parts import number_of_classes, score_policy
-from keras_bert.preprocessing.batches import Batches, StreamBatches, has_weights
-from keras_bert.preprocessing.class_labels import (
-    check_one_hot,
-    class_number,
-    class_targets,
-    class_weights,
-    numbers_of,
-    regression_targets,
-    weighted_by_class,
-    with_class_check,
-)
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
+from keras_bert.preprocessing.checked_numbers import check_columns
 from keras_bert.preprocessing.data_of import data_of
-from keras_bert.preprocessing.forms import as_arrays, is_dataset
-from keras_bert.preprocessing.task_checks import (
-    check_columns,
-    example_weights,
-    preprocessor_of,
-    with_extra_arrays,
-)
+from keras_bert.preprocessing.labels import ClassLabels, Numbers, class_numbers
+from keras_bert.preprocessing.prepared_inputs import with_extra_arrays
 from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.text.numpy_ops import softmax
 from keras_bert.training.adamw import AdamW
-from keras_bert.training.keras_internals import given_metrics
 
 
 @registered
@@ -133,6 +118,13 @@ class BertClassifier(BertTask):
         reader = self.preprocessor
         return self.num_classes == 1 if reader is None else reader.is_regression
 
+    @property
+    def labels(self):
+        if self.preprocessor is not None:
+            return super().labels
+        rules = Numbers if self.num_classes == 1 else ClassLabels
+        return rules(list(map(str, range(self.num_classes))))
+
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
         if self.is_multi_label:
@@ -148,43 +140,14 @@ class BertClassifier(BertTask):
         return {"optimizer": AdamW(5e-5), "loss": loss, "metrics": [metric]}
 
     def data_to_fit(self, data, arguments):
-        self._warn_of_one_class(data.y)
-        class_weight = arguments.get("class_weight")
-        is_new = self.num_features and not self.feature_normalization.is_adapted
-        if (is_new or class_weight is not None) and not data.is_streamed:
-            data = data.in_memory()
-        if is_new:
+        if self.num_features and not self.feature_normalization.is_adapted:
             if data.is_streamed:
                 raise ValueError(
                     "The features of datasets and batches can't be looked at before training: call "
                     "model.adapt_features(features) first, with those of the training data."
                 )
             self._adapt(data.extra_inputs)
-        if class_weight is None or self.is_multi_label or self.is_regression:
-            return super().data_to_fit(data, arguments)
-        if data.y is None:
-            by_class = class_weights(class_weight, self._names())  # see _batches_to_fit
-            arguments["class_weight"] = dict(enumerate(map(float, by_class)))
-            return data
-        del arguments["class_weight"]
-        labels = self._labels(data.y)
-        weights = class_weights(class_weight, self._names(), labels)[labels]
-        given = example_weights(self, None, data.sample_weight, len(weights))
-        return data.with_weights(weights if given is None else weights * given)
-
-    def _batches_to_fit(self, x, y, sample_weight, arguments):
-        """Multiplies weights in batches by `class_weight`, as Keras takes one of the two."""
-        is_ours = isinstance(x, (Batches, StreamBatches)) or (is_dataset(x) and has_weights(x))
-        if arguments.get("class_weight") is None or not is_ours:
-            return x, y, sample_weight
-        by_class = np.array([*arguments.pop("class_weight").values()], "float32")
-
-        def weighted(x, labels, weights=None):
-            if weights is None:
-                weights = np.ones(len(labels), "float32")
-            return x, labels, weighted_by_class(labels, weights, by_class)
-
-        return x.map(weighted), None, None
+        return super().data_to_fit(data, arguments)
 
     def adapt_features(self, features):
         """Computes the mean and variance of the features of training data, saved with the weights.
@@ -200,21 +163,6 @@ class BertClassifier(BertTask):
     def _adapt(self, inputs):
         inputs = with_extra_arrays(self, inputs)
         self.feature_normalization.adapt(inputs["features"])
-
-    def class_counts(self, labels):
-        """Counts the texts of each class, as a dict by name; empty for a regression.
-
-        Args:
-            labels: as for `fit`. With several labels per text, each counts.
-        """
-        if self.is_regression:
-            return {}
-        labels = self._labels(labels)
-        if self.is_multi_label:
-            counts = labels.sum(axis=0)
-        else:
-            counts = np.bincount(labels, minlength=self.num_classes)
-        return dict(zip(self._names(), counts.tolist(), strict=True))
 
     def explain(self, x, target=None, *, steps=50, baseline="pad"):
         """Computes how much each word of a text, or of a pair, adds to the answer.
@@ -265,7 +213,7 @@ class BertClassifier(BertTask):
             if target is None:
                 number = int(reader.less_threshold(logits[0]).argmax())
             else:
-                number = class_number("target is", target, numbers_of(reader.label_names))
+                number = reader.labels.number("target is", target)
             name = reader.label_names[number]
             if reader.multi_label or reader.is_regression:
                 return name, lambda logits: logits[:, number]
@@ -331,63 +279,15 @@ class BertClassifier(BertTask):
         self.preprocessor = preprocessor.like(preprocessor, threshold=threshold)
         return threshold
 
-    def targets(self, y, x=None):
-        if self.preprocessor is not None:
-            return self.preprocessor.targets(y)
-        targets = regression_targets if self.is_regression else class_targets
-        return targets(y, self._names())
-
-    def with_checked_labels(self, dataset):
-        return dataset if self.is_regression else with_class_check(dataset, self.num_classes)
-
-    def check_labels(self, y):
-        """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
-        if not self.is_multi_label and not self.is_regression:
-            loss = self.loss if self.compiled else self.default_compile_args()["loss"]
-            check_one_hot(y, self.num_classes, loss, given_metrics(self))
-
-    def check_split(self, first, last):
-        if first is None or self.is_multi_label or self.is_regression:
-            return
-        names = self._names()
-        labels = np.unique(self._labels(last))
-        unseen = np.setdiff1d(labels, self._labels(first))
-        if unseen.size:
-            logger.warning(
-                "The first examples, to train on, have none of %s, which the last ones have: "
-                "shuffle the examples before validation_split.",
-                ", ".join(names[number] for number in unseen),
-            )
-        elif len(last) > 9 and len(labels) == 1:
-            logger.warning(
-                "The last examples, which validate, are all %s: shuffle the examples before "
-                "validation_split.",
-                names[labels[0]],
-            )
-
-    def _warn_of_one_class(self, labels):
-        labels = as_arrays(labels)
-        is_column = isinstance(labels, list) or getattr(labels, "ndim", 0) == 1
-        if self.is_regression or not is_column or len(labels) < 2 or np.ndim(labels[0]):
-            return
-        if all(label == labels[0] for label in labels):
-            logger.warning("All %s labels are %s: nothing can be learned.", len(labels), labels[0])
-
-    def _labels(self, y):
-        """Converts labels to class numbers `[n]`; several labels of a text to `[n, C]`."""
-        labels = np.asarray(self.targets(y)).astype("int64")
-        if self.is_multi_label:
-            return labels
-        is_one_hot = labels.shape[1:] not in ((), (1,))
-        return labels.argmax(axis=-1) if is_one_hot else labels.reshape(-1)
-
     def _decisions(self, x, y, batch_size):
         """Returns class numbers `[n]` and logits `[n, C]`; each of several labels is 0 or 1."""
         data = data_of(self, x, y).in_memory()
         if data.y is None:
             raise ValueError("Give examples, and their labels y.")
         check_columns(self, data.count, y=data.y)
-        labels = self._labels(data.y)
+        labels = self.targets(data.y).astype("int64")
+        if not self.is_multi_label:
+            labels = class_numbers(labels)
         if len(np.unique(labels)) == 1:
             raise ValueError(
                 f"All {data.count} examples have the same label: give examples of every class."
@@ -396,8 +296,3 @@ class BertClassifier(BertTask):
         if self.is_multi_label:
             logits = np.stack([0 * logits, logits], axis=-1).reshape(-1, 2)
         return labels.reshape(-1), logits
-
-    def _names(self):
-        if self.preprocessor is not None:
-            return self.preprocessor.label_names
-        return [str(i) for i in range(self.num_classes)]

@@ -28,8 +28,8 @@ from keras_bert.metrics.nearest import (
 from keras_bert.models import hard_negatives
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.forms import in_numpy, is_raw
-from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.texts import in_parts
 from keras_bert.presets.published import Published
 from keras_bert.saved import registered

@@ -3,10 +3,7 @@
 import keras
 
 from keras_bert.models.several_texts import SeveralTexts
-from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
-    choice_targets,
-    with_choice_check,
-)
+from keras_bert.preprocessing.labels import Choices
 from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ChoiceScorer
@@ -55,6 +52,7 @@ class BertMultipleChoice(SeveralTexts):
         texts=(),
     )
     name_of_texts = "choices"
+    labels = Choices()
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5, cross-entropy over the choices, and accuracy."""
@@ -63,9 +61,3 @@ class BertMultipleChoice(SeveralTexts):
             "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         }
-
-    def targets(self, y, x=None):
-        return choice_targets(y, x)
-
-    def with_checked_labels(self, dataset):
-        return with_choice_check(dataset)

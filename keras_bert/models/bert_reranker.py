@@ -7,7 +7,7 @@ from keras_bert.losses import BINARY
 from keras_bert.messages import check_all_finite, check_int, shown
 from keras_bert.models.explaining import explain
 from keras_bert.models.several_texts import SeveralTexts
-from keras_bert.preprocessing.bert_reranker_preprocessor import checked_relevance, relevance_targets
+from keras_bert.preprocessing.labels import Relevance
 from keras_bert.preprocessing.texts import text_columns
 from keras_bert.presets.published import Published
 from keras_bert.saved import registered
@@ -118,20 +118,9 @@ class BertReranker(SeveralTexts):
         """Returns AdamW at 2e-5 and binary cross-entropy."""
         return {"optimizer": AdamW(2e-5), "loss": keras.losses.BinaryCrossentropy(from_logits=True)}
 
-    def targets(self, y, x=None):
-        return relevance_targets(y)
-
-    def check_labels(self, y):
-        """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
-        if y is not None and self._is_binary():
-            checked_relevance(relevance_targets(y))
-
-    def with_checked_labels(self, dataset):
-        if not self._is_binary():
-            return dataset
-        from keras_bert.graph.datasets import map_labels
-
-        return map_labels(dataset, lambda _, labels: checked_relevance(labels))
+    @property
+    def labels(self):
+        return Relevance(is_binary=not self.compiled or isinstance(self.loss, BINARY))
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         count = y_pred.shape[-1]
@@ -145,6 +134,3 @@ class BertReranker(SeveralTexts):
                 "one label. (query, positive, negative) train with MarginMeanSquaredError()."
             )
         return super().compute_loss(x, y, y_pred, sample_weight, training)
-
-    def _is_binary(self):
-        return not self.compiled or isinstance(self.loss, BINARY)

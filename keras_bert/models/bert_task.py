@@ -17,19 +17,31 @@ from keras_bert.models.lora import adapters
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
-from keras_bert.preprocessing.batches import Batches, StreamBatches
+from keras_bert.preprocessing.batches import Batches, StreamBatches, may_have_weights
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
+from keras_bert.preprocessing.checked_numbers import check_columns, example_weights
 from keras_bert.preprocessing.data import reading
 from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
-from keras_bert.preprocessing.forms import is_dataset
-from keras_bert.preprocessing.task_checks import check_columns, preprocessor_of
+from keras_bert.preprocessing.forms import as_arrays, in_numpy, is_dataset
+from keras_bert.preprocessing.labels import (
+    AnyLabels,
+    ClassLabels,
+    SeveralLabels,
+    weighted_by_class,
+)
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
 from keras_bert.presets.save_model import save_adapter
 from keras_bert.saved import own_arguments, saved_arguments
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.serving.export_model import export_model
-from keras_bert.training.keras_internals import drop_metrics, is_validation, updated_variables
+from keras_bert.training.keras_internals import (
+    drop_metrics,
+    given_metrics,
+    is_validation,
+    updated_variables,
+)
 from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
@@ -160,6 +172,10 @@ class BertTask(
             "override that method."
         )
 
+    @property
+    def _has_defaults(self):
+        return type(self).default_compile_args is not BertTask.default_compile_args
+
     def compile(
         self,
         optimizer=None,
@@ -189,8 +205,7 @@ class BertTask(
         compiling.check_no_rate(kwargs)
         with scope_of(self):
             defaults = {}
-            has_own = type(self).default_compile_args is not BertTask.default_compile_args
-            if has_own or (optimizer is None and loss is None):
+            if self._has_defaults or (optimizer is None and loss is None):
                 defaults = self.default_compile_args()
             arguments = compiling.arguments(
                 defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
@@ -219,27 +234,41 @@ class BertTask(
             known = [variables[path] for path in optimized if path in variables]  # or merged since
             self.optimizer.build(known or self.trainable_variables)
 
-    def targets(self, y, x=None):
-        """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
-        return y if self.preprocessor is None else self.preprocessor.targets(y)
+    @property
+    def labels(self):
+        """The rules of labels, an `AnyLabels`; by default the preprocessor's."""
+        preprocessor = self.preprocessor
+        return AnyLabels() if preprocessor is None else preprocessor.labels
 
-    def with_checked_labels(self, dataset):
-        """A dataset of prepared inputs that ends in an error at a label of no class."""
-        return dataset
+    def targets(self, y):
+        """Returns labels of prepared inputs as the loss takes them, in NumPy."""
+        convert = self.labels.numbers if self.preprocessor is None else self.preprocessor.targets
+        return in_numpy(convert(as_arrays(y)))
 
     def data_to_fit(self, data, arguments):
-        """Returns the `Data` that `fit` trains on; a task may change Keras's `arguments`."""
-        if arguments.get("class_weight") is not None:
+        """Returns the `Data` that `fit` trains on; one in memory has weights by `class_weight`.
+
+        Other data leave weights by class numbers in Keras's `arguments`.
+        """
+        labels = self.labels
+        is_class = isinstance(labels, ClassLabels)
+        if is_class:
+            labels.warn_of_one_class(data.y)
+        if arguments.get("class_weight") is None:
+            return data
+        if not is_class:
             raise ValueError(
                 f"class_weight needs one class for each text, and this {type(self).__name__} has "
                 "none: give sample_weight, [n] floats, or weigh several labels by "
                 "compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))."
             )
-        return data
-
-    def _batches_to_fit(self, x, y, sample_weight, arguments):
-        """Like `data_to_fit`, of the prepared inputs that Keras's `fit` gets."""
-        return x, y, sample_weight
+        if data.y is None:
+            by_class = labels.weights(arguments["class_weight"])
+            arguments["class_weight"] = dict(enumerate(by_class.tolist()))
+            return data
+        weights = labels.weights(arguments.pop("class_weight"), self.targets(data.y))
+        given = example_weights(self, None, data.sample_weight, len(weights))
+        return data.in_memory().with_weights(weights if given is None else weights * given)
 
     def fit(
         self,
@@ -322,7 +351,8 @@ class BertTask(
         data = self.data_to_fit(data, kwargs)
         passes = epochs - kwargs.get("initial_epoch", 0)
         x, y, sample_weight = data.for_keras(batching, kwargs.get("steps_per_epoch"), passes)
-        x, y, sample_weight = self._batches_to_fit(x, y, sample_weight, kwargs)
+        if kwargs.get("class_weight") is not None and may_have_weights(x):
+            x = weighted_by_class(x, kwargs.pop("class_weight"))
         if held_out is not None:
             validation_data = for_validation(held_out, to_validate, kwargs.get("validation_steps"))
         has_order = is_dataset(x) or isinstance(x, (Batches, StreamBatches))
@@ -479,14 +509,24 @@ class BertTask(
         return scorer.score(answers, x, y)
 
     def class_counts(self, labels):
-        """Counts the examples of each class, by name; empty for tasks without classes."""
-        return {}
+        """Counts the examples of each class, by name; empty for tasks without classes.
 
-    def check_split(self, first, last):
-        """Warns of labels to validate on, `last`, whose classes are none of the `first`."""
+        Args:
+            labels: as for `fit`. With several labels per text, each counts.
+        """
+        rules = self.labels
+        if not isinstance(rules, (ClassLabels, SeveralLabels)):
+            return {}
+        return rules.counts(self.targets(labels))
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the form that the loss takes."""
+        if y is None:
+            return
+        loss = self.loss
+        if not self.compiled and self._has_defaults:
+            loss = self.default_compile_args()["loss"]
+        self.labels.check_loss(y, loss, given_metrics(self))
 
     def enable_lora(self, rank, alpha=None):
         """Freezes the encoder and adds low-rank adapters to its projections.

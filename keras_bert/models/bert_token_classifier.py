@@ -6,7 +6,7 @@ from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy, number_of_classes
-from keras_bert.preprocessing.class_labels import token_targets
+from keras_bert.preprocessing.labels import ClassNumbers
 from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import TagScorer
@@ -87,5 +87,9 @@ class BertTokenClassifier(BertTask):
             "weighted_metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         }
 
-    def targets(self, y, x=None):
-        return token_targets(y, self.num_classes)
+    @property
+    def labels(self):
+        return ClassNumbers(list(map(str, range(self.num_classes))))
+
+    def targets(self, y):
+        return self.labels.numbers(y)

@@ -6,7 +6,7 @@ import weakref
 import keras
 
 from keras_bert.losses import BINARY, Distillation
-from keras_bert.preprocessing.class_labels import takes_one_hot
+from keras_bert.preprocessing.labels import takes_one_hot
 from keras_bert.training.keras_internals import layer_variables, updated_variables
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from keras import ops
 
 from keras_bert.messages import check_int, check_one_of, shown
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.forms import is_single
-from keras_bert.preprocessing.task_checks import preprocessor_of
 from keras_bert.preprocessing.text_rows import located
 from keras_bert.preprocessing.text_words import word_bounds, word_starts
 from keras_bert.text import numpy_ops

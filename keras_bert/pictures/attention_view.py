@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_int
-from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.text.base_tokenizer import as_str
 
 

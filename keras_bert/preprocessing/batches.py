@@ -139,20 +139,11 @@ def fills_no_batch(batching: Batching) -> str:
     return f"The examples fill no batch of {batching.batch_size}, and drop_remainder is set."
 
 
-def has_labels(batches: Batches | StreamBatches | Dataset) -> bool:
-    """Returns whether batches hold labels, after inputs."""
-    return isinstance(_first(batches), tuple)
-
-
-def has_weights(batches: Batches | StreamBatches | Dataset) -> bool:
-    """Returns whether batches hold weights, after inputs and labels."""
-    batch = _first(batches)
-    return isinstance(batch, tuple) and len(batch) == 3
-
-
-def _first(batches):
-    """Returns the first batch, or the spec of batches of a dataset."""
-    return batches.element_spec if is_dataset(batches) else batches.first
+def may_have_weights(x: Any) -> bool:
+    """Returns whether `fit`'s x is our own batches, or a dataset with weights."""
+    if not is_dataset(x):
+        return isinstance(x, (Batches, StreamBatches))
+    return isinstance(x.element_spec, tuple) and len(x.element_spec) == 3
 
 
 def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> Batches:

@@ -8,12 +8,7 @@ import numpy as np
 
 from keras_bert.messages import check_int, check_number
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import (
-    as_label_names,
-    class_targets,
-    regression_targets,
-)
-from keras_bert.preprocessing.forms import Labels
+from keras_bert.preprocessing.labels import ClassLabels, Numbers, SeveralLabels, as_label_names
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
 from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.saved import registered
@@ -81,6 +76,14 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return self.regression or (not self.multi_label and len(self.label_names or ()) == 1)
 
     @property
+    def labels(self) -> ClassLabels | SeveralLabels | Numbers:
+        """The rules of labels, by the kind of the model."""
+        rules = SeveralLabels if self.multi_label else ClassLabels
+        if self.is_regression:
+            rules = Numbers
+        return rules(self.label_names)
+
+    @property
     def threshold_logit(self) -> float:
         """The log-odds of `threshold`."""
         return math.log(self.threshold / (1 - self.threshold))
@@ -91,12 +94,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
         if not self.cuts_windows:
             return rows
         return WindowRows.of(rows, self.window_stride)
-
-    def targets(self, labels: Labels) -> np.ndarray:
-        """Converts names or numbers to class numbers `[n]`; or to 0 and 1, `[n, C]` float32."""
-        if self.is_regression:
-            return regression_targets(labels, self.label_names)
-        return class_targets(labels, self.label_names, self.multi_label)
 
     def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
         """Turns pooled logits `[B, C]` into labels and probabilities.

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.checked_numbers import weight_arrays
-from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.embedding_rows import (
     labelled_texts,
     text_columns_rows,
 )
-from keras_bert.preprocessing.forms import Examples, Labels, as_arrays
+from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, one_each
+from keras_bert.preprocessing.labels import label_array
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.texts import TextExamples, check_texts
@@ -76,7 +76,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         y = as_arrays(y)
         is_read_by_base = not with_labels
         if y is not None:
-            is_read_by_base = label_array(y).ndim > 1  # for a loss of vectors
+            is_read_by_base = one_each(label_array(y)).ndim > 1  # for a loss of vectors
         if is_read_by_base:
             return super().read(x, y, sample_weight, with_labels)
         if y is not None and sample_weight is not None:

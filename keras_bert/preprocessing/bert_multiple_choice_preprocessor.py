@@ -1,16 +1,13 @@
 """Preprocessing for multiple choice."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.checked_numbers import require
-from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.forms import Examples, Labels, Tensor, listed
+from keras_bert.preprocessing.labels import Choices
 from keras_bert.preprocessing.text_rows import PairRows, ops_of
 from keras_bert.saved import registered
 
@@ -42,6 +39,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
     """
 
+    labels = Choices()
     signature = {"context": 1, "choices": 2}
 
     def listed(self, x: Examples) -> list[dict]:
@@ -68,7 +66,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             row[: len(choices)] = choices
         is_there = padded != ""
         if targets:
-            checked_choices(targets[0], is_there)
+            self.labels.among(targets[0], is_there)
         contexts = self.tokenized([example["context"] for example in examples])
         choices = self.tokenized(padded.ravel().tolist())
         return PairRows(
@@ -79,10 +77,6 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             is_there=is_there,
             texts=texts,
         )
-
-    def targets(self, labels: Labels) -> Labels:
-        """Checks that labels are indices of choices, and returns them."""
-        return choice_targets(labels)
 
     def answers(self, outputs: Any, rows: PairRows | None = None) -> dict:
         """Finds the most probable choice by logits `[B, C]`.
@@ -131,51 +125,3 @@ def _is_question(example):
         return False
     are_strings = all(isinstance(text, str) for text in (example.get("context"), *choices))
     return are_strings and sum(map(bool, choices)) > 1
-
-
-def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
-    """Checks indices of choices `[B]`, also by prepared inputs `[B, C, S]`, and returns them."""
-    array = label_array(labels)
-    if array.ndim == 1 or array.dtype.kind != "f" or not array.size:  # others are probabilities
-        is_there = None
-        if isinstance(inputs, dict):
-            all_tokens = np.ones(np.shape(inputs["token_ids"]))
-            mask = inputs.get("padding_mask", all_tokens)
-            is_there = np.asarray(mask).any(axis=-1)
-        checked_choices(array, is_there)
-    return labels
-
-
-def checked_choices(labels: Any, is_there: Any = None) -> Any:
-    """Checks that labels, an array or a tensor `[B]`, are indices of choices that `is_there`."""
-    expected = "Labels must be indices of the question's choices, from 0"
-    if isinstance(labels, np.ndarray):
-        if labels.shape[1:] not in ((), (1,)) or labels.dtype.kind == "b":
-            raise ValueError(f"{expected}, [B]; got {shown(labels.tolist())}.")
-        labels = labels.reshape(-1)
-
-    def are_choices(labels):
-        if is_there is None:
-            return (labels >= 0) & (labels % 1 == 0)
-        ops = ops_of(labels)
-        indices = ops.arange(ops.num_columns(is_there))
-        is_label = labels[:, None] == ops.cast(indices, "float64")
-        return ops.row_sums(is_label & is_there) > 0
-
-    return require(labels, are_choices, expected)
-
-
-def with_choice_check(dataset: Any) -> Any:
-    """Makes a `tf.data.Dataset` raise an error at a label that isn't the index of a choice."""
-    import tensorflow as tf
-
-    from keras_bert.graph.datasets import map_labels
-
-    def check(inputs, labels):
-        tokens = inputs.get("padding_mask", tf.ones_like(inputs["token_ids"]))  # [B, C, S]
-        is_there = tf.reduce_any(tf.cast(tokens, tf.bool), axis=-1)  # [B, C]
-        flat = tf.reshape(labels, [-1])
-        checked = tf.reshape(checked_choices(flat, is_there), tf.shape(labels))
-        return tf.ensure_shape(checked, labels.shape)
-
-    return map_labels(dataset, check)

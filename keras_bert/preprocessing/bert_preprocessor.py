@@ -17,6 +17,7 @@ from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import weight_arrays
 from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, in_numpy
+from keras_bert.preprocessing.labels import AnyLabels
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.texts import TextExamples, text_columns, text_examples
 from keras_bert.saved import KeepsArguments, own_arguments, registered, with_objects
@@ -92,6 +93,7 @@ class BertPreprocessor(KeepsArguments):
     truncates = True  # False if a long text is always read in windows
     label_names = None  # a list of str for tasks with classes
     multi_label = False  # whether a text may have several labels
+    labels = AnyLabels()  # the rules of `targets`
     is_regression = False
     # The string inputs of the exported model, by name, with their ranks (None for any).
     signature: ClassVar[dict[str, int | None]] = {"text": None}
@@ -197,9 +199,9 @@ class BertPreprocessor(KeepsArguments):
         """
         return self.read(x, y, sample_weight, with_labels).batches(batching)
 
-    def targets(self, labels: Labels) -> Labels:
+    def targets(self, labels: Labels) -> Any:
         """Converts labels to the loss's form; a task with classes accepts names too."""
-        return labels
+        return self.labels.numbers(labels)
 
     def answers(self, outputs: Outputs, rows: Rows | None = None) -> dict:
         """Turns a model's outputs into answers.
@@ -323,6 +325,17 @@ def _texts(x):
         return []
     [texts] = text_columns(x, 1)
     return texts
+
+
+def preprocessor_of(task: keras.Model) -> Any:
+    """Returns the task's preprocessor, which raw examples need."""
+    preprocessor = task.preprocessor
+    if preprocessor is None:
+        raise ValueError(
+            f"Text needs a preprocessor: {type(task).__name__}(..., "
+            f"preprocessor={task.preprocessor_class().__name__}(tokenizer))."
+        )
+    return preprocessor
 
 
 def no_answers(kind: str) -> ValueError:

@@ -3,12 +3,10 @@
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.checked_numbers import number_array, require
-from keras_bert.preprocessing.forms import Labels, Tensor, one_each
+from keras_bert.preprocessing.forms import Tensor
+from keras_bert.preprocessing.labels import Relevance
 from keras_bert.preprocessing.text_rows import PairRows, ops_of, row_by_row
 from keras_bert.preprocessing.texts import TextExamples
 from keras_bert.saved import registered
@@ -46,6 +44,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
     activation: str = "sigmoid"
 
     max_texts = 3
+    labels = Relevance()
     signature = {"query": 1, "documents": 1}
 
     def __post_init__(self):
@@ -62,10 +61,6 @@ class BertRerankerPreprocessor(BertPreprocessor):
         tokens = (self.tokenized(queries), self.tokenized(row_by_row(documents)))
         extra_inputs = examples.extra_inputs
         return PairRows(self.packer, tokens, extra_inputs, targets, num_sequences=len(documents))
-
-    def targets(self, labels: Labels) -> np.ndarray:
-        """Converts relevance, a teacher's scores or margins to float32; see `BertReranker`."""
-        return relevance_targets(labels)
 
     def answers(self, outputs: Any, rows: PairRows | None = None) -> dict:
         """Turns logits `[B, D]` into `score`, float32: `[B]` with `rows` of pairs, or `[B, D]`."""
@@ -89,23 +84,3 @@ class BertRerankerPreprocessor(BertPreprocessor):
             query = tf.broadcast_to(query, tf.shape(documents))
         rows = self.rows(TextExamples((query, documents)))
         return self.answers(predict(rows.as_batch()[0]), rows)
-
-
-def relevance_targets(labels: Labels) -> np.ndarray:
-    """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
-    relevance = number_array(
-        "Relevance", labels, "a number for each example", lambda shape: len(shape) in (1, 2)
-    )
-    return one_each(relevance)
-
-
-def checked_relevance(labels: Any) -> Any:
-    """Checks that the relevance in an array or a tensor is between 0 and 1."""
-    return require(
-        labels,
-        lambda v: (v >= 0) & (v <= 1),
-        "Binary cross-entropy takes a relevance from 0 to 1",
-        "Divide grades by the highest. For a teacher's scores, compile with "
-        "loss='mean_squared_error'; for the margins of (query, positive, negative), with "
-        "loss=MarginMeanSquaredError().",
-    )

@@ -1,16 +1,15 @@
 """Preprocessing for tagging words and finding entities."""
 
 import dataclasses
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing as npt
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, Predict
-from keras_bert.preprocessing.class_labels import as_label_names, class_number, numbers_of
-from keras_bert.preprocessing.forms import Examples, Labels, Tensor, check_each, is_text
-from keras_bert.preprocessing.tagged_rows import NO_LABEL, Sentences, TaggedRows, holds_words
+from keras_bert.preprocessing.forms import Examples, Labels, Tensor
+from keras_bert.preprocessing.labels import Tags, as_label_names
+from keras_bert.preprocessing.tagged_rows import Sentences, TaggedRows, holds_words
 from keras_bert.preprocessing.tagged_spans import tags_of_spans
 from keras_bert.preprocessing.text_rows import located, ops_of
 from keras_bert.preprocessing.text_words import TextWords, find_entities, text_words
@@ -53,6 +52,11 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     def __post_init__(self):
         super().__post_init__()
         self.label_names = as_label_names(self.label_names)
+
+    @property
+    def labels(self) -> Tags:
+        """The rules of tags."""
+        return Tags(self.label_names)
 
     def read(
         self,
@@ -125,16 +129,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             return Sentences.of(x)
         return super().listed(x)
 
-    def targets(self, labels: Labels) -> list[list[int]]:
-        """Converts lists of tags, given by name or by number, to lists of class numbers."""
-        check_each(labels, _is_list, "Each sentence must have a list of tags")
-        known = numbers_of(self.label_names)
-        numbers_of_tags = []
-        for sentence, tags in enumerate(labels):
-            what = f"Sentence {sentence} has the tag"
-            numbers_of_tags.append([_number(what, tag, known) for tag in tags])
-        return numbers_of_tags
-
     def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits `[N, S, C]` into tags of words, entities of texts, or labels of tokens.
 
@@ -171,13 +165,3 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """Finds the entities of raw strings `[B]`, of any length."""
         rows = text_words(located(self, text), self.packer)
         return self.answers(predict(rows.as_batch()[0]), rows)
-
-
-def _is_list(tags):
-    is_scalar = getattr(tags, "shape", None) == ()  # a tensor, which has a __len__, too
-    return hasattr(tags, "__len__") and not is_text(tags) and not is_scalar
-
-
-def _number(what, tag, known):
-    is_none = isinstance(tag, numbers.Integral) and tag == NO_LABEL
-    return NO_LABEL if is_none else class_number(what, tag, known)

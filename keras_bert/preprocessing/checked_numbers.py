@@ -1,4 +1,4 @@
-"""Checks of numbers, in arrays and in the tensors of a dataset."""
+"""Checks of numbers and of columns of them, in arrays and in the tensors of a dataset."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.messages import check_all_finite, check_values, shown
-from keras_bert.preprocessing.forms import Tensor, as_arrays, is_text, map_values
+from keras_bert.messages import check_all_finite, check_one_each, check_values, shown
+from keras_bert.preprocessing.forms import Tensor, as_arrays, is_text, map_values, one_each
 
 
 def is_column(shape: tuple) -> bool:
@@ -71,7 +71,7 @@ def weight_arrays(sample_weight: Any, is_shape: Callable[[tuple], bool] = bool) 
     if isinstance(sample_weight, dict):
         return map_values(weight_arrays, sample_weight)
     weights = number_array("sample_weight", sample_weight, is_shape=is_shape)
-    return _not_negative(weights, "sample_weight")
+    return not_negative("sample_weight", weights)
 
 
 def require(values: Any, is_right: Callable, expected: str, fix: str = "") -> Any:
@@ -106,7 +106,15 @@ def require_integers(values: Any, below: Any, expected: str, fix: str = "") -> A
     return require(values, is_right, expected, fix)
 
 
-def with_finite_check(extra_inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def finite(name: str, values: Any) -> Any:
+    """Returns values, unless they are floats in an array or a tensor, and one is not finite."""
+    if not hasattr(values, "ndim") or "float" not in str(values.dtype):  # or ragged
+        return values
+    fix = "Leave out or fill missing values."
+    return require(values, lambda v: abs(v) < np.inf, f"{name} must be finite numbers", fix)
+
+
+def finite_floats(extra_inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Converts floats to float32; reading a batch fails if a number is not finite."""
     import tensorflow as tf
 
@@ -114,31 +122,49 @@ def with_finite_check(extra_inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     for name, values in extra_inputs.items():
         if values.dtype.is_floating:
             values = tf.cast(values, tf.float32)
-        checked[name] = _finite(values, name)
+        checked[name] = finite(name, values)
     return checked
 
 
-def with_target_checks(targets: tuple) -> tuple:
-    """Adds checks to `(labels,)` or `(labels, weights)`, which fail when a batch is wrong."""
-    import tensorflow as tf
-
-    def with_check(check, values):
-        def checked(tensor):
-            return check(tensor) if isinstance(tensor, tf.Tensor) else tensor  # or ragged
-
-        return keras.tree.map_structure(checked, values)
-
-    labels, *weights = targets
-    return with_check(_finite, labels), *with_check(_not_negative, weights)
-
-
-def _finite(values, name="Labels"):
-    if not values.dtype.is_floating:
-        return values
-    fix = "Leave out or fill missing values."
-    return require(values, lambda v: abs(v) < np.inf, f"{name} must be finite numbers", fix)
-
-
-def _not_negative(weights, name="Weights"):
+def not_negative(name: str, weights: Any) -> Any:
+    """Returns weights, unless one of them is negative or not finite."""
+    if not hasattr(weights, "ndim"):  # ragged
+        return weights
     expected = f"{name} must be finite numbers of at least 0"
     return require(weights, lambda v: (v >= 0) & (v < np.inf), expected)
+
+
+def example_weights(
+    task: keras.Model, y: Any, sample_weight: Any, rows: int | None = None
+) -> np.ndarray | None:
+    """Returns the weights of examples as floats, after a check of labels and weights."""
+    check_columns(task, rows, y=y, sample_weight=sample_weight)
+    task.check_labels(y)
+    if sample_weight is None or isinstance(sample_weight, dict) or not has_one_each(task):
+        return weight_arrays(sample_weight)
+    return one_each(weight_arrays(sample_weight, is_column))
+
+
+def has_one_each(task: keras.Model) -> bool:
+    """Returns whether a task has one row of outputs an example, without an axis of tokens."""
+    return len(getattr(task.output, "shape", ())) == 2
+
+
+def check_columns(task: keras.Model, rows: int | None = None, **columns: Any) -> None:
+    """Raises a ValueError unless labels or weights have a value for each of some examples."""
+    for name, values in columns.items():
+        is_dict = isinstance(values, dict) and isinstance(task.output, dict)
+        for column in values.values() if is_dict else [values]:
+            if column is None:
+                continue
+            if not _is_column(column):
+                raise ValueError(f"{name} must have a value for each example; got {shown(column)}.")
+            if rows is not None:
+                check_one_each(rows, "rows", **{"labels or weights": column})
+
+
+def _is_column(values):
+    """Returns whether values can be read one by one: a list, an array or a table's column."""
+    if isinstance(values, (str, bytes, dict)) or getattr(values, "shape", None) == ():
+        return False
+    return hasattr(values, "__len__") and hasattr(values, "__getitem__")

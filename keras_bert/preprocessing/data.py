@@ -10,10 +10,11 @@ import keras
 import numpy as np
 
 from keras_bert.losses import Distillation
-from keras_bert.messages import NO_EXAMPLES, check_one_each
-from keras_bert.preprocessing.batches import Batches, StreamBatches, has_labels, prepared_batches
+from keras_bert.messages import NO_EXAMPLES, check_one_each, shown
+from keras_bert.preprocessing.batches import Batches, StreamBatches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.class_labels import class_targets, named_by_digits
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
+from keras_bert.preprocessing.checked_numbers import example_weights, has_one_each
 from keras_bert.preprocessing.forms import (
     first_to_validate_on,
     inputs_of,
@@ -22,16 +23,11 @@ from keras_bert.preprocessing.forms import (
     joined,
     take,
 )
-from keras_bert.preprocessing.prepared_inputs import input_arrays, with_input_checks
-from keras_bert.preprocessing.task_checks import (
-    check_dataset_labels,
+from keras_bert.preprocessing.labels import AnyLabels, ClassLabels
+from keras_bert.preprocessing.prepared_inputs import (
     check_extra_inputs,
-    check_has_labels,
-    check_structure,
-    example_weights,
-    has_one_each,
-    no_inputs,
-    preprocessor_of,
+    input_arrays,
+    with_checks,
     with_extra_arrays,
 )
 from keras_bert.preprocessing.text_rows import Rows
@@ -134,7 +130,9 @@ class InMemory(Data):
         start = first_to_validate_on(self.count, validation_split)
         training = self.part(slice(start))
         validation = self.part(slice(start, None))
-        self.task.check_split(training.y, validation.y)
+        labels = self.task.labels
+        if isinstance(labels, ClassLabels) and self.y is not None:
+            labels.check_split(*map(self.task.targets, (training.y, validation.y)))
         return training, validation
 
     def part(self, part: slice) -> Self:
@@ -194,7 +192,7 @@ class RawExamples(Raw, InMemory):
 
     def for_keras(self, batching, steps=None, epochs=None):
         batches = self.batches(batching)
-        check_has_labels(self.task, has_labels(batches))
+        check_has_labels(self.task, isinstance(batches.first, tuple))
         return on_backend(batches, self.task), None, None
 
     def chunks(self):
@@ -220,12 +218,7 @@ class InputArrays(Inputs, InMemory):
     def of_batch(cls, task: keras.Model, batch: Any) -> Self:
         """Makes them of a batch, whose labels are class numbers, also where names are digits."""
         x, y, sample_weight = unpacked(batch)
-        names = getattr(task.preprocessor, "label_names", None) or ()
-        is_number = np.ndim(y) == 1 and np.asarray(y).dtype.kind in "iuf"
-        if is_number and named_by_digits(names) and not task.preprocessor.is_regression:
-            numbers = class_targets(y, list(map(str, range(len(names)))))
-            y = np.array(names)[numbers]
-        return cls(task, x, y, sample_weight)
+        return cls(task, x, task.labels.of_batch(y), sample_weight)
 
     @property
     def count(self) -> int:
@@ -256,7 +249,9 @@ class InputArrays(Inputs, InMemory):
         check_structure(self.task, self.y)
         rows = len(keras.tree.flatten(x)[0])
         weights = example_weights(self.task, self.y, self.sample_weight, rows)
-        y = None if self.y is None else self.task.targets(self.y, x)
+        y = self.y
+        if y is not None:
+            y = self.task.labels.checked(self.task.targets(y), x)
         return x, y, weights
 
     def _arrays(self, inputs):
@@ -278,20 +273,24 @@ class InputDataset(Inputs):
         return InputArrays.of_batch(self.task, joined(self.x.as_numpy_iterator(), most))
 
     def batches(self, batching):
-        return self.for_keras(batching)[0]
+        if isinstance(self.task.loss, Distillation):
+            return self.checked_inputs()
+        _, y, _ = unpacked(self.x.element_spec)
+        check_structure(self.task, y)
+        shape = getattr(y, "shape", [None])
+        if None not in shape[1:]:
+            self.task.check_labels(np.zeros((1, *shape[1:])))
+        return self.checked_inputs(self.task.labels)
 
     def for_keras(self, batching, steps=None, epochs=None):
-        dataset = self.checked_inputs()
-        if not isinstance(self.task.loss, Distillation):
-            check_dataset_labels(self.task, dataset)
-            dataset = self.task.with_checked_labels(dataset)
-        return dataset, self.y, self.sample_weight
+        check_has_labels(self.task, unpacked(self.x.element_spec)[1] is not None)
+        return self.batches(batching), self.y, self.sample_weight
 
-    def checked_inputs(self):
+    def checked_inputs(self, labels=AnyLabels()):  # noqa: B008 (it has no state)
         check_extra_inputs(self.task, inputs_of(self.x.element_spec), may_be_one=True)
         if int(self.x.cardinality()) == 0:
             raise ValueError(NO_EXAMPLES)
-        return with_input_checks(self.task, self.x)
+        return with_checks(self.task, self.x, labels)
 
 
 class InputBatches(Inputs):
@@ -341,6 +340,33 @@ class InputBatches(Inputs):
             checked = InputArrays.of_batch(self.task, batch).checked()
             packed = keras.utils.pack_x_y_sample_weight(*checked)
             yield packed if isinstance(packed, tuple) else (packed,)  # Keras takes only tuples
+
+
+def check_has_labels(task: keras.Model, has_labels: bool) -> None:
+    """Raises a ValueError if examples have labels and the task takes none, or the reverse."""
+    if task.loss is None or has_labels == task.takes_labels:
+        return
+    if task.takes_labels:
+        raise ValueError(
+            'There are no labels: pass y, as in fit(df["text"], df["label"]), or a dataset of '
+            "(text, label). A file is read first, as with pandas.read_csv."
+        )
+    raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
+
+
+def check_structure(task: keras.Model, y: Any) -> None:
+    """Raises a ValueError unless labels are a dict if the outputs are one."""
+    if y is not None and isinstance(task.output, dict) and not isinstance(y, dict):
+        names = ", ".join(task.output)
+        raise ValueError(f"{type(task).__name__} takes a dict of labels: {names}; got {shown(y)}.")
+
+
+def no_inputs(task: keras.Model, x: Any) -> ValueError:
+    """Makes the error for data that a task doesn't take."""
+    return ValueError(
+        f"{type(task).__name__} takes raw examples, or {', '.join(task.input)} in a dict, or "
+        f"batches of either; got {shown(x)}."
+    )
 
 
 def on_backend(batches: Any, task: keras.Model) -> Any:

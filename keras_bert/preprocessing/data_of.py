@@ -20,8 +20,8 @@ from keras_bert.preprocessing.forms import (
     is_iterable,
     is_raw,
 )
+from keras_bert.preprocessing.prepared_inputs import extra_shapes
 from keras_bert.preprocessing.raw_stream import RawStream
-from keras_bert.preprocessing.task_checks import extra_shapes
 from keras_bert.preprocessing.translators import (
     are_rows,
     as_rows,

@@ -10,8 +10,8 @@ from keras_bert.messages import check_one_each, is_missing, shown
 from keras_bert.preprocessing.batches import Batches, cut_rows
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import number_array
-from keras_bert.preprocessing.class_labels import label_array
 from keras_bert.preprocessing.forms import check_each, one_each
+from keras_bert.preprocessing.labels import label_array
 from keras_bert.preprocessing.text_rows import TextRows
 
 
@@ -136,7 +136,7 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
     """Reads texts with class labels, names or numbers, as `LabelledTexts`."""
     check_no_empty_text("text", texts)
     check_each(labels, lambda label: not is_missing(label), "A text's label is missing")
-    labels = label_array(labels)
+    labels = one_each(label_array(labels))
     check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":
         raise ValueError(

@@ -1,5 +1,6 @@
-"""Checks of prepared inputs, in memory and in datasets: token ids, segment ids and masks."""
+"""Checks of prepared inputs, in memory and in datasets: names, shapes and ranges."""
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -7,12 +8,14 @@ import keras
 import numpy as np
 
 from keras_bert.preprocessing.checked_numbers import (
+    extra_input_array,
+    finite_floats,
+    not_negative,
     require,
     require_integers,
-    with_finite_check,
-    with_target_checks,
 )
 from keras_bert.preprocessing.forms import Dataset, as_arrays, inputs_of
+from keras_bert.preprocessing.labels import AnyLabels
 from keras_bert.preprocessing.text_rows import ops_of
 
 PACKED = ("sequence_ids", "cls_positions")
@@ -46,6 +49,52 @@ def _array(name, values):
 
 def _ragged(name):
     return ValueError(f"{name} has rows of different lengths: pad them, with padding_mask 0 there.")
+
+
+def with_extra_arrays(task: keras.Model, x: Any) -> Any:
+    """Returns prepared inputs with the task's extra inputs, such as features, as float32.
+
+    Raises:
+        ValueError: if an extra input is missing, has the wrong shape, or is not finite.
+    """
+    names = extra_shapes(task)
+    if names and isinstance(x, dict):
+        x = as_arrays(x)
+        for name in names.keys() & x.keys():
+            x[name] = extra_input_array(name, x[name])
+    check_extra_inputs(task, x)
+    return x
+
+
+def extra_shapes(task: keras.Model) -> dict[str, tuple]:
+    """Returns the shapes of what a task takes alongside text, such as features, without `B`."""
+    names = task.input.keys() - task.backbone.input.keys() - {"segment_ids"}
+    return {name: tuple(task.input[name].shape[1:]) for name in sorted(names)}
+
+
+def check_extra_inputs(task: keras.Model, x: Any, may_be_one: bool = False) -> None:
+    """Raises a ValueError unless examples, or their specs, have the task's extra inputs.
+
+    With `may_be_one`, `x` may also be those of a single example.
+    """
+    shapes = extra_shapes(task)
+    forms = []
+    wrong = []
+    for name, shape in shapes.items():
+        sizes = ", ".join(map(str, ("n", *shape)))
+        forms.append(f"'{name}': [{sizes}] numbers")
+        if not isinstance(x, dict) or name not in x:
+            wrong.append(f"no {name}")
+            continue
+        given = tuple(x[name].shape)
+        is_shape = given[1:] == shape or (may_be_one and given == shape)
+        if not is_shape and None not in (*shape, *given[1:]):
+            wrong.append(f"{name} of shape {given}")
+    if wrong:
+        raise ValueError(
+            f"This {type(task).__name__} takes {' and '.join(shapes)} alongside text: give "
+            f"{{'text': texts, {', '.join(forms)}}}; got {' and '.join(wrong)}."
+        )
 
 
 def check_names(model: keras.Model, names: Iterable[str]) -> None:
@@ -127,10 +176,11 @@ def too_long(model: keras.Model, tokens: str) -> str:
     )
 
 
-def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
+def with_checks(model: keras.Model, dataset: Dataset, labels: AnyLabels) -> Dataset:
     """Makes a dataset of prepared inputs raise an error at values that a model would misread.
 
-    On a GPU or a TPU, a token id outside the table reads zeros or another row.
+    On a GPU or a TPU, a token id outside the table reads zeros or another row, and the loss of a
+    wrong label is NaN, or that of another label.
     """
     import tensorflow as tf
 
@@ -157,14 +207,18 @@ def with_input_checks(model: keras.Model, dataset: Dataset) -> Dataset:
         with tf.control_dependencies([fits]):
             length = tf.cast(length, tf.float64)
         others = {name: inputs[name] for name in inputs.keys() - limits.keys()}
-        checked = with_finite_check(others)
+        checked = finite_floats(others)
         for name, limit in limits.items():
             checked[name] = _in_range(name, inputs[name], limit or length)
         return checked
 
     def check(x, *targets):
         x = tuple(map(checked_inputs, x)) if is_columns else checked_inputs(x)
-        return (x, *with_target_checks(targets)) if targets else x
+        if not targets:
+            return x
+        numbers, *weights = targets
+        weights = keras.tree.map_structure(functools.partial(not_negative, "Weights"), weights)
+        return x, labels.checked(numbers, x), *weights
 
     return map_checked(dataset, check)
 

@@ -22,9 +22,15 @@ from keras_bert.preprocessing.batches import (
     stream_batches,
 )
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import Raw, RawExamples, on_backend, unpacked
+from keras_bert.preprocessing.data import (
+    Raw,
+    RawExamples,
+    check_has_labels,
+    on_backend,
+    unpacked,
+)
 from keras_bert.preprocessing.forms import is_dataset, is_single
-from keras_bert.preprocessing.task_checks import check_has_labels, extra_shapes
+from keras_bert.preprocessing.prepared_inputs import extra_shapes
 from keras_bert.preprocessing.translators import (
     Pass,
     count_of,

@@ -9,13 +9,11 @@ import numpy as np
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import ExampleList, as_arrays, is_text
+from keras_bert.preprocessing.labels import NO_LABEL
 from keras_bert.preprocessing.text_rows import TextRows, scattered
 from keras_bert.text import numpy_ops
 from keras_bert.text.base_tokenizer import as_str
 from keras_bert.text.tokens import Tokens, numbered
-
-NO_LABEL = -100
-"""The label of a word without one, as in transformers: it is not trained on, and not scored."""
 
 
 @dataclasses.dataclass

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import keras
 
-from keras_bert.preprocessing.class_labels import as_label_names
+from keras_bert.preprocessing.labels import as_label_names
 from keras_bert.presets import preset_arguments
 from keras_bert.presets.formats.checkpoint import public_class
 from keras_bert.presets.hub import push_to_hub

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
-from keras_bert.preprocessing.class_labels import numbers_of
+from keras_bert.preprocessing.labels import class_numbers
 from keras_bert.preprocessing.tagged_rows import Sentences
 from keras_bert.readers.conll import write_conll
 from keras_bert.scoring.scorer import Scorer
@@ -30,9 +30,9 @@ class ClassScorer(Scorer):
             return multi_label_scores(labels, _column(answers, "is_label"))
         if self.preprocessor.is_regression:
             return regression_scores(labels, _column(answers, "score"))
-        classes = numbers_of(self.preprocessor.label_names)
+        classes = self.preprocessor.labels.known
         predictions = [classes[answer["label"]] for answer in answers]
-        return classification_scores(_class_numbers(labels), predictions, len(classes))
+        return classification_scores(class_numbers(labels), predictions, len(classes))
 
     def table(self, answers):
         """Returns the scores, or the label and probabilities; several labels with "|" between."""
@@ -57,14 +57,6 @@ def _column(answers, name):
     return [answer[name] for answer in answers]
 
 
-def _class_numbers(labels):
-    """Converts labels `[n]`, `[n, 1]`, or one-hot, `[n, C]`, to `[n]`."""
-    labels = np.asarray(labels).reshape(len(labels), -1)
-    if labels.shape[1] > 1:
-        return labels.argmax(axis=-1)
-    return labels[:, 0]
-
-
 class ChoiceScorer(Scorer):
     """The share of questions whose most probable choice is the right one, `accuracy`."""
 
@@ -76,7 +68,7 @@ class ChoiceScorer(Scorer):
     def score(self, answers, x, y=None):
         if y is None:
             y = _column(self.preprocessor.listed(x), "label")
-        labels = _class_numbers(self.preprocessor.targets(y))
+        labels = class_numbers(self.preprocessor.targets(y))
         scores = classification_scores(labels, _column(answers, "label"))
         return {"accuracy": scores["accuracy"]}
 

@@ -10,9 +10,8 @@ import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import check_int, logger
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
-from keras_bert.preprocessing.checked_numbers import with_finite_check
-from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers, preprocessor_of
+from keras_bert.preprocessing.checked_numbers import finite_floats
 from keras_bert.training.keras_internals import autocast_variables
 
 
@@ -119,7 +118,7 @@ def _one_each(inputs, texts):
     """Returns extra inputs; a request fails if one is not finite, or texts differ in number."""
     num_texts = tf.shape(texts)[0]
     checked = {}
-    for name, value in with_finite_check(inputs).items():
+    for name, value in finite_floats(inputs).items():
         message = f"give each text its {name}"
         check = tf.debugging.assert_equal(tf.shape(value)[0], num_texts, message)
         with tf.control_dependencies([check]):

@@ -76,7 +76,7 @@ def sigmoid(values: np.ndarray) -> np.ndarray:
 argmax = np.argmax
 cumsum = np.cumsum
 searchsorted = np.searchsorted
-row_sums = functools.partial(np.sum, axis=1, dtype="int64")
+row_sums = functools.partial(np.sum, axis=-1, dtype="int64")
 
 
 def max_or_zero(values: np.ndarray) -> int:

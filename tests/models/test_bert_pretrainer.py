@@ -9,7 +9,7 @@ from scipy.special import softmax
 
 from keras_bert import BertPreprocessor, BertPretrainer
 from keras_bert.losses import LogitCrossentropy
-from keras_bert.preprocessing.whole_texts import masked_inputs
+from keras_bert.models.bert_pretrainer import masked_inputs
 from tests.models.test_every_task import of_one_class
 
 

@@ -7,83 +7,89 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import BertClassifier
-from keras_bert.preprocessing.bert_multiple_choice_preprocessor import with_choice_check
-from keras_bert.preprocessing.class_labels import with_class_check
-from keras_bert.preprocessing.prepared_inputs import with_input_checks
-from keras_bert.preprocessing.task_checks import (
+from keras_bert.graph.datasets import map_checked
+from keras_bert.preprocessing.data import check_has_labels
+from keras_bert.preprocessing.labels import (
+    AnyLabels,
+    Choices,
+    ClassLabels,
+    ClassNumbers,
+    Relevance,
+    SeveralLabels,
+)
+from keras_bert.preprocessing.prepared_inputs import (
     check_extra_inputs,
-    check_has_labels,
+    with_checks,
     with_extra_arrays,
 )
 
 IDS = np.zeros((3, 4), "int32")
 FEATURES = np.arange(6).reshape(3, 2)
+NAN = float("nan")
 slices = tf.data.Dataset.from_tensor_slices
 
 
-def examples(labels, *weights):
-    return slices(({"token_ids": np.zeros((len(labels), 4), "int32")}, labels, *weights))
+MASK = np.array([[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 1], [1, 0]]], "int32")
+CHOICES = {"token_ids": MASK, "padding_mask": MASK}
+CLASSES = ClassLabels(["a", "b", "c"])
+OF_CLASSES, OF_CHOICES = "Labels must be in 0 to 2 for num_classes=3", "s choices, from 0"
+FINITE = "Labels must be finite numbers"
+RULES = [  # right labels, and wrong ones
+    (CLASSES, {}, [0, 2.0], [[0, 3], [-1, 0], [NAN, 1], [0.5, 1]], OF_CLASSES),
+    (CLASSES, {}, np.array([[1], [2]], "uint8"), [[[0], [3]]], OF_CLASSES),
+    (CLASSES, {}, [True, False], [np.eye(4)], r"one-hot, \[n, C\]; got shape"),
+    (ClassLabels([*map(str, range(300))]), {}, np.array([0, 255], "uint8"), [], ""),  # all bytes
+    (ClassNumbers(["O", "B"]), {}, [[0, 1], [1, 0]], [[[0, 2]]], "To leave tokens out of training"),
+    (Relevance(is_binary=True), {}, [0.5, 1], [[2.0], [NAN]], "takes a relevance from 0 to 1"),
+    (AnyLabels(), {}, [0.5, 3], [[NAN], [np.inf]], FINITE),
+    (SeveralLabels(["a"]), {}, [[0], [1.0]], [[[NAN]]], FINITE),
+    (Choices(), CHOICES, [1, 2], [[2, 2], [0.5, 0], [[0, 1], [1, 0]], [True, False]], OF_CHOICES),
+    (Choices(), CHOICES, [[0], [1]], [[[-1], [0]]], OF_CHOICES),
+    (Choices(), {"token_ids": MASK}, [2, 2], [[2, 3]], OF_CHOICES),
+    (Choices(), CHOICES, np.full((2, 3), 1 / 3), [], ""),  # probabilities
+]
 
 
-def test_labels_of_the_classes_pass_unchanged():
-    weights = np.array([0.5, 1, 2, 0])
-    for dtype in ("int64", "uint8", "float32", "bool"):
-        labels = np.array([0, 1, 2, 0]).astype(dtype)
-        plain = examples(labels, weights).batch(3)
-        for given in (plain, examples(labels[:, None], weights).batch(3)):
-            checked = with_class_check(given, 3)
-            assert checked.element_spec == plain.element_spec and len(checked) == 2
-            tf.nest.map_structure(tf.debugging.assert_equal, [*checked], [*plain])
-    # More classes than the dtype of the labels can count.
-    assert len(list(with_class_check(examples(np.array([0, 255], "uint8")), 300))) == 2
+def on_their_way(dataset, rules):
+    """The labels of a dataset after the check."""
+    checked = map_checked(dataset, lambda x, y: (x, rules.checked(y, x)))
+    return [labels.numpy() for _, labels in checked]
 
 
-def test_a_label_outside_is_named_with_its_batch():
-    for label in (3, -1, float("nan")):
-        labels = np.array([0, 1, 2, label, 1])
-        batches = examples(labels[:, None], np.ones(5)).batch(2)
-        rows = [([0.0], [number]) for number in labels]
-        unknown = tf.data.Dataset.from_generator(lambda rows=rows: rows, (tf.float32, tf.float32))
-        message = f"Labels must be in 0 to 2 for num_classes=3. Number .* Others:. .{label}]"
-        for dataset in (examples(labels), batches, unknown):
-            checked = iter(with_class_check(dataset, 3))
-            assert next(checked)[1].numpy().flat[0] == 0
-            with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-                list(checked)
+@pytest.mark.parametrize(("rules", "x", "right", "wrong", "message"), RULES)
+def test_labels_are_checked_alike_in_memory_and_on_their_way(
+    rules, x, right, wrong, message, refused
+):
+    in_memory = rules.checked(np.array(right), x)
+    [found] = on_their_way(slices((x, right)).batch(2), rules)
+    assert found.tolist() == in_memory.tolist() and np.array_equal(found.flat, np.ravel(right))
+    for labels in wrong:
+        refused(message, rules.checked, np.array(labels), x)
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+            on_their_way(tf.data.Dataset.from_tensors((x, labels)), rules)
 
 
-def test_what_is_not_one_number_each_is_left_alone():
-    for dataset in (examples(9 * np.eye(3)).batch(2), slices((IDS, {"a": [7, 8, 9]}))):
-        checked = with_class_check(dataset, 3)
-        assert checked.element_spec == dataset.element_spec and len(list(checked)) == len(dataset)
-    ragged = slices((IDS[:2], tf.ragged.constant([[0, 1, 0], [1, 0, 0]]))).ragged_batch(2)
-    one_hot = ragged.map(lambda x, y: (x, y.to_tensor()))
-    assert with_class_check(one_hot, 3).element_spec[1].shape[-1] == 3
-
-
-def test_no_labels_and_names_are_refused_at_once(refused):
-    refused("yields no labels; make it yield .x, label.", with_class_check, slices(IDS), 3)
-    names = examples(["good"])
-    refused(
-        "num_classes=3; the dataset yields strings.*label_names",
-        with_class_check,
-        names,
-        3,
-    )
-
-
-def test_places_of_choices_are_checked_on_their_way():
-    mask = np.array([[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 1], [1, 0]]], "int32")
-    inputs = {"token_ids": mask, "padding_mask": mask}
-    for x, right, wrong in (
-        (inputs, [1, 2], [2, 2]),
-        (inputs, [0, 1], [-1, 0]),
-        ({"token_ids": mask}, [2, 2], [2, 3]),
+def test_labels_of_a_dataset_of_any_shape_are_named():
+    rows = [([0.0], [label]) for label in (0, 1, 3)]
+    unknown = tf.data.Dataset.from_generator(lambda: rows, (tf.float32, tf.float32))
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=OF_CLASSES + ". Number .* Others:. .3"
     ):
-        [(_, labels)] = with_choice_check(slices((x, right)).batch(2))
-        assert labels.numpy().tolist() == right
-        with pytest.raises(tf.errors.InvalidArgumentError, match="question.*s choices, from 0"):
-            list(with_choice_check(slices((x, wrong)).batch(2)))
+        on_their_way(unknown, CLASSES)
+
+
+def test_labels_in_other_forms_and_of_other_losses_pass(refused):
+    for labels in (9 * np.eye(3), {"a": np.array([7, 8, 9])}):
+        [(_, found)] = map_checked(
+            slices((IDS, labels)).batch(3), lambda x, y: (x, CLASSES.checked(y))
+        )
+        tf.nest.map_structure(tf.debugging.assert_equal, found, labels)
+    ragged = slices((IDS[:2], tf.ragged.constant([[0, 1, 0], [1, 0, 0]]))).ragged_batch(2)
+    one_hot = ragged.map(lambda x, y: CLASSES.checked(y.to_tensor()))
+    assert one_hot.element_spec.shape[-1] == 3  # which JAX needs to know
+    assert len(list(ragged.map(lambda x, y: AnyLabels().checked(y)))) == 1
+    message = "num_classes=3; the dataset yields strings.*label_names"
+    refused(message, on_their_way, slices((IDS, ["a", "b", "c"])), CLASSES)
 
 
 @pytest.fixture(scope="module")
@@ -94,11 +100,11 @@ def model(make_backbone):
 def test_features_of_datasets_are_checked_and_become_float32(model):
     x = {"token_ids": IDS, "features": FEATURES.astype("float64")}
     check_extra_inputs(model, slices(x).element_spec, may_be_one=True)
-    checked = with_input_checks(model, slices((x, [0, 1, 2])).batch(2))
-    assert checked.element_spec[0]["features"].dtype == tf.float32 and len(list(checked)) == 2
+    found = with_checks(model, slices((x, [0, 1, 2])).batch(2), AnyLabels())
+    assert found.element_spec[0]["features"].dtype == tf.float32 and len(list(found)) == 2
     x["features"][2, 1] = np.inf
     with pytest.raises(tf.errors.InvalidArgumentError, match="features must be finite numbers"):
-        list(with_input_checks(model, slices(x).batch(2)))
+        list(with_checks(model, slices(x).batch(2), AnyLabels()))
 
 
 def test_missing_or_misshapen_extra_inputs_are_refused(model, refused):
@@ -109,7 +115,7 @@ def test_missing_or_misshapen_extra_inputs_are_refused(model, refused):
         refused(message, with_extra_arrays, model, {"text": ["a"] * 3, "features": features})
     for spec in (slices(["a"]).element_spec, {"features": tf.TensorSpec([4])}):
         refused("takes features alongside text.*got", check_extra_inputs, model, spec, True)
-    refused("must yield texts, or dicts", with_input_checks, model, slices(IDS))
+    refused("must yield texts, or dicts", with_checks, model, slices(IDS), AnyLabels())
 
 
 def test_a_task_that_learns_from_texts_alone_takes_no_labels(refused):

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
-from keras_bert.preprocessing.checked_numbers import extra_input_array, with_finite_check
+from keras_bert.preprocessing.checked_numbers import extra_input_array, finite_floats
 from keras_bert.preprocessing.forms import is_raw, rows_of
 
 slices = tf.data.Dataset.from_tensor_slices
@@ -50,7 +50,7 @@ def test_columns_of_rows_have_one_length(refused):
 def test_floats_become_float32_and_integers_stay():
     for given, dtype in (([[1, 2.5]], "float32"), ([1, 2], "int64"), ([True], "bool")):
         array = extra_input_array("x", given)
-        tensor = with_finite_check({"x": tf.constant(np.array(given))})["x"]
+        tensor = finite_floats({"x": tf.constant(np.array(given))})["x"]
         assert array.dtype == tensor.dtype == dtype
         assert array.tolist() == tensor.numpy().tolist() == given
 

@@ -18,6 +18,8 @@ import tensorflow as tf
 
 from keras_bert.graph.datasets import as_dataset
 from keras_bert.preprocessing.batches import Batches
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.data_of import data_of
 from keras_bert.training.keras_internals import build_from_batch
 
 ON_TENSORFLOW = pytest.mark.skipif(
@@ -31,7 +33,7 @@ TASKS = (PRETRAINER, "classes", "tags", "spans", "choices", "reranker")
 def train_step(model, data, accumulation_steps, **arguments):
     """A model's train step as a function of the tensors of a batch, and the specs of these."""
     data = as_dataset(data) if isinstance(data, Batches) else data
-    spec = model.with_checked_labels(data).element_spec
+    spec = data_of(model, data).batches(Batching()).element_spec
     model.compile(**{**model.default_compile_args(), **arguments})
     model.accumulation_steps = accumulation_steps
     build_from_batch(model, spec)

@@ -40,7 +40,7 @@ reader = keras_bert.BertClassifierPreprocessor(tokenizer, label_names=["bad", "g
 assert_type(reader.label_names, list[str] | None)
 rows = reader.read(["a good book", "a bad book"], [1, 0])
 assert_type(rows, Rows)
-assert_type(reader.targets(["good", "bad"]), np.ndarray)
+assert_type(reader.labels.numbers(["good", "bad"]), np.ndarray)
 reader.batches({"text": ["a book"]}, ["good"], batching=keras_bert.Batching(batch_size=16))
 reader.batches(["a book"], batching=16)  # type: ignore[arg-type]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertPreprocessor, BertTokenizer
-from keras_bert.preprocessing.whole_texts import masked_inputs
+from keras_bert.models.bert_pretrainer import masked_inputs
 
 WORDS = [
     "[PAD]",

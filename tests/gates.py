@@ -189,6 +189,13 @@ def links_lead_somewhere():
                 yield f"{page}: {link}"
 
 
+def results_say_when_and_on_what_they_were_measured():
+    for page in sorted((ROOT / "docs").glob("results_*.md")):
+        for row, after in re.findall(r"^(\|.*)\n\n(.*\n?.*)", text_of(page), re.MULTILINE):
+            if not re.match(r"Recorded \d{4}-\d\d-\d\d.*[0-9a-f]{8}.*:", after):
+                yield f"{page}: what follows {row[:40]}"
+
+
 def targets_and_tests_of_commands_exist():
     targets = {*re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)}
     named = {p: {*re.findall(r"(?:`|^)make ([a-z-]+)", text_of(p), re.MULTILINE)} for p in PAGES}
@@ -212,6 +219,7 @@ GATES = [
     the_map_leads_to_files,
     every_room_has_a_floor,
     links_lead_somewhere,
+    results_say_when_and_on_what_they_were_measured,
     targets_and_tests_of_commands_exist,
 ]
 

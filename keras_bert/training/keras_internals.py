@@ -10,6 +10,30 @@ release is checked only against this page. It is written for Keras 3.15 and 3.16
 - what TensorFlow and Keras are doing: their kernels, and the file that is written.
 - `DataAdapter`: the base of a stream's batches. Only it can begin a new pass for each epoch, of an
   unknown number of batches, on every backend; Keras takes a generator for a single pass.
+
+What Keras would have to offer in their place:
+
+| private | public |
+|---|---|
+| `_compute_loss`, `_loss_tracker` | a `compute_loss` that says what it divided by, for the log |
+| `_compile_loss`, `_flat_losses` | the losses of `compile` by output, and their reduction |
+| `_compile_metrics`, `_flat_metrics`, `_flatten_y`, ... | weights for the metrics of `compile` |
+| `_user_metrics`, `_user_weighted_metrics` | the arguments of `compile` |
+| `_symbolic_build`, `_maybe_symbolic_build`, `_dataset`, ... | a `build` from specs of a batch |
+| `_resolve_auto_jit_compile` | a default of `jit_compile` for a class |
+| `_get_jax_state`, `_jax_state` | a state on JAX that an error in `fit` gives back |
+| `_get_state_sharding_spec` | shardings of a step as an argument |
+| `_use_cached_eval_dataset` | an argument of `evaluate` that says who calls it |
+| `_clip_gradients`, `_all_reduce_sum_gradients` | clipping after the sum over replicas |
+| `_backend_update_step`, `_apply_weight_decay`, ... | an `update_step` of all variables |
+| `_overwrite_model_variables_with_average_value`, ... | averages of weights in float32 |
+| `_trainable_variables`, `_get_variable_index` | the variables of an optimizer, in order |
+| `_learning_rate` | the schedule of an optimizer |
+| `_flatten_layers`, `_non_trainable_variables` | layers and variables at any depth |
+| `_dtype_policy` | a `dtype_policy` that replaces the one of a map |
+| `_autocast` | whether a variable is cast |
+| `_initializer` | values for variables of a `StatelessScope` |
+| `_kernel`, `_embeddings`, `_get_..._merged_lora`, `_tracker` | a `disable_lora` of layers |
 """
 
 import contextlib

@@ -37,13 +37,12 @@ def score_texts(model, texts, batch_size=32):
     """
     preprocessor = preprocessor_of(model)
     rows = _whole_texts(texts, preprocessor)
-    tokens = preprocessor.tokenizer.get_vocabulary()
     scores = []
     for row, values in zip(rows, _token_likelihoods(model, rows, batch_size), strict=True):
         score = {
             "log_likelihood": float(values.sum()),
             "perplexity": float(np.exp(-values.mean())),
-            "tokens": [tokens[i] for i in row[1:-1]],
+            "tokens": list(map(preprocessor.tokenizer.text_of, row[1:-1])),
             "token_log_likelihoods": values.tolist(),
         }
         scores.append(score)

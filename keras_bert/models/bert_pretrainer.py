@@ -134,13 +134,14 @@ class BertPretrainer(BertTask):
             metrics[name] = [keras.metrics.SparseCategoricalAccuracy(name=accuracy)]
         return {"optimizer": AdamW(1e-4), "loss": losses, "weighted_metrics": metrics}
 
-    def fill_mask(self, texts, top_k=5, batch_size=32):
+    def fill_mask(self, texts, top_k=5, batch_size=32, targets=None):
         """Finds the most probable tokens for each [MASK] of each text.
 
         Args:
             texts: a str, or a list of them, with "[MASK]" in place of each token to find.
             top_k: int, the number of tokens to return.
             batch_size: int, the number of texts that the model takes at once.
+            targets: list of words, each one token, to score in place of the `top_k`; or None.
 
         Returns:
             A list for each text; it holds a list for each masked token, of `top_k` dicts with
@@ -148,7 +149,8 @@ class BertPretrainer(BertTask):
             returns its list alone.
 
         Raises:
-            ValueError: if a text has no [MASK], or the model has no preprocessor.
+            ValueError: if a text has no [MASK], the model has no preprocessor, or a target isn't
+                one token.
 
         Example:
         >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer
@@ -163,26 +165,42 @@ class BertPretrainer(BertTask):
         check_int("top_k", top_k)
         check_int("batch_size", batch_size)
         if isinstance(texts, str):
-            return self.fill_mask([texts], top_k, batch_size)[0]
+            return self.fill_mask([texts], top_k, batch_size, targets)[0]
         preprocessor = preprocessor_of(self)
-        tokens = preprocessor.tokenizer.get_vocabulary()
+        tokenizer = preprocessor.tokenizer
+        num_tokens = tokenizer.vocabulary_size()
+        chosen = np.arange(num_tokens)
+        if targets is not None:
+            chosen = _ids_of_targets(targets, tokenizer)
+            top_k = len(chosen)
         answers = []
         for start in range(0, len(texts), batch_size):
             inputs, counts = masked_inputs(texts[start : start + batch_size], preprocessor)
-            logits = self.predict_on_batch(inputs)["masked_lm"][..., : len(tokens)]  # [B, P, V]
+            logits = self.predict_on_batch(inputs)["masked_lm"][..., :num_tokens]  # [B, P, V]
             scores = keras.ops.convert_to_numpy(keras.ops.softmax(logits, axis=-1))
-            best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]  # [B, P, top_k]
+            order = np.argsort(-scores[..., chosen], axis=-1, kind="stable")
+            best = chosen[order[..., :top_k]]  # [B, P, top_k]
             for row, count in enumerate(counts):
                 slots = zip(best[row, :count], scores[row, :count], strict=True)
-                answers.append([_words(tokens, ids, of) for ids, of in slots])
+                answers.append([_words(tokenizer, ids, of) for ids, of in slots])
         return answers
 
     def _takes(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
 
 
-def _words(tokens, ids, scores):
-    return [{"token": tokens[i], "score": float(scores[i])} for i in ids]
+def _words(tokenizer, ids, scores):
+    return [{"token": tokenizer.text_of(i), "score": float(scores[i])} for i in ids]
+
+
+def _ids_of_targets(targets, tokenizer):
+    ids = []
+    for word in [targets] if isinstance(targets, str) else targets:
+        pieces, _ = tokenizer.ids_of_words([word])
+        if len(pieces) != 1 or tokenizer.unk_token_id in pieces:
+            raise ValueError(f"A target must be one token of the vocabulary; got {word!r}.")
+        ids += list(pieces)
+    return np.array(ids)
 
 
 def masked_inputs(texts, preprocessor):

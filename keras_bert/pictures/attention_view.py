@@ -114,8 +114,7 @@ def show_attention(
     inputs = _inputs(preprocessor, text, pair)
     length = inputs["token_ids"].shape[1]
     check_int("the number of tokens", length, at_most=backbone.max_sequence_length)
-    vocabulary = preprocessor.tokenizer.get_vocabulary()
-    tokens = [vocabulary[id_] for id_ in inputs["token_ids"][0]]
+    tokens = list(map(preprocessor.tokenizer.text_of, inputs["token_ids"][0]))
     layers = backbone.attention_probabilities(inputs)
     probabilities = np.concatenate([*map(keras.ops.convert_to_numpy, layers)])
     segments = inputs["segment_ids"][0].tolist()

@@ -185,6 +185,10 @@ class Tokenizer:
         check_int("id", id, 0, len(self._tokens) - 1)
         return self._tokens[id]
 
+    def text_of(self, id: int) -> str:
+        """Returns the text of the token with an id: " été" of the byte pairs "ĠÃ©tÃ©"."""
+        return self.join([self.id_to_token(id)])
+
     def save_vocabulary(self, path: str | os.PathLike) -> None:
         """Writes the vocabulary to a file, local or remote."""
         contents = self.contents()

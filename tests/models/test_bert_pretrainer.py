@@ -90,7 +90,7 @@ def test_masked_lm_alone(make_backbone, eager, pretraining_batch):
 
 
 def test_masks_are_filled_with_the_tokens_of_the_largest_logits(
-    make_backbone, letters, varied, eager, assert_close
+    make_backbone, letters, varied, eager, assert_close, refused
 ):
     reader = BertPreprocessor(letters, sequence_length=12)
     tokens = letters.get_vocabulary()
@@ -107,3 +107,7 @@ def test_masks_are_filled_with_the_tokens_of_the_largest_logits(
             assert [word["token"] for word in words] == [tokens[i] for i in best]
             assert_close([word["score"] for word in words], likely[best])
     assert model.fill_mask(texts[2], top_k=3) == [answers[2][0][:3]]
+    among = [word for word in answers[2][0] if word["token"] in ("a", "b", "c")]
+    assert model.fill_mask(texts[2], top_k=1, targets=["c", "b", "a"]) == [among]
+    for wrong in (["a", "a b"], "é☃", [""]):
+        refused("one token of the vocabulary; got", model.fill_mask, texts, targets=wrong)

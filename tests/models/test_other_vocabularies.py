@@ -67,6 +67,10 @@ def test_a_mask_includes_the_space_before_it(make_task, tokenizer):
     model = make_task("pretrainer", tokenizer)
     spaced, other = (model.fill_mask(text, top_k=3) for text in ("a [MASK] c", "a[MASK] c"))
     assert spaced == other and len(spaced[0]) == 3
+    tokens = {word["token"] for word in model.fill_mask("[MASK]", top_k=10**6)[0]}
+    assert len(tokens) > 9 and not {token[:1] for token in tokens} & {"Ġ", "▁"}
+    [[word]] = model.fill_mask("[MASK]", targets="b")
+    assert word["token"].strip() == "b"
 
 
 def test_entities_are_words_without_their_spaces(make_task, tokenizer):

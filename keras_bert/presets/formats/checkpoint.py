@@ -116,7 +116,7 @@ class Checkpoint:
         if task not in self.tasks:
             return self
         weights = dict(self.weights)
-        if task.their_wrapper == "CrossEncoder":
+        if task.published.wrapper == "CrossEncoder":
             for name in ("logits/kernel", "logits/bias"):
                 weights[name] = _one_logit(weights[name])
         return replace(self, task=task, task_arguments=self.tasks[task], weights=weights)

@@ -259,11 +259,12 @@ class BertClassifier(BertTask):
             "num_predictions": len(labels),
         }
 
-    def choose_threshold(self, x, y=None, batch_size=None):
+    def choose_threshold(self, x, y=None, batch_size=None, per_label=False):
         """Sets the preprocessor's `threshold` to the one with the best F1, and returns it.
 
-        F1 is that of the second of two classes, or of all labels of a `multi_label` model together.
-        Arguments are those of `calibrate`. Presets and exported models keep the threshold, and
+        F1 is that of the second of two classes, or of all labels of a `multi_label` model together;
+        with `per_label` of each by itself, which gives a list. The other arguments are those of
+        `calibrate`. Presets and exported models keep the threshold, and
         `scores` takes it into account. The accuracy of `evaluate` doesn't for two classes; for a
         `multi_label` model, compile again.
 
@@ -271,11 +272,17 @@ class BertClassifier(BertTask):
             ValueError: if the model has neither two classes nor `multi_label`, or all labels are
                 one class.
         """
-        if self.is_regression or not (self.is_multi_label or self.num_classes == 2):
+        is_binary = self.num_classes == 2 and not self.is_regression and not per_label
+        if not self.is_multi_label and not is_binary:
             raise ValueError(f"A threshold needs 2 classes or multi_label; this is {self!r}.")
         preprocessor = preprocessor_of(self)
         labels, logits = self._decisions(x, y, batch_size)
-        threshold = best_threshold(labels, softmax(logits)[:, 1])
+        probabilities = softmax(logits)[:, 1]
+        if per_label:
+            table = np.stack([labels, probabilities]).reshape(2, -1, self.num_classes)
+            threshold = [best_threshold(*column) for column in np.moveaxis(table, 2, 0)]
+        else:
+            threshold = best_threshold(labels, probabilities)
         self.preprocessor = preprocessor.like(preprocessor, threshold=threshold)
         return threshold
 

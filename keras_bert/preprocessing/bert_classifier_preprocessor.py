@@ -2,11 +2,12 @@
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_int, check_number
+from keras_bert.messages import check_int, check_number, check_one_each
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.labels import ClassLabels, Numbers, SeveralLabels, as_label_names
 from keras_bert.preprocessing.text_rows import Rows, TextRows, WindowRows, ops_of
@@ -26,7 +27,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
         multi_label: bool, whether a text may have several classes, or none. Labels are then a list
             of names for each text, or `[n, C]` of 0 and 1.
         threshold: float, the lowest probability at which a `multi_label` model assigns a label, or
-            a model of two classes the second one. See `BertClassifier.choose_threshold`.
+            a list of them, one for each label; or at which a model of two classes assigns the
+            second one. See `BertClassifier.choose_threshold`.
         window_stride: int. A text longer than a sequence is read in overlapping windows that start
             `window_stride` tokens apart. Each window trains on its text's label, by an equal share
             of its weight; the text's logits are the mean of its windows'. None truncates texts.
@@ -35,8 +37,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
             name is always a regression.
 
     Raises:
-        ValueError: if `label_names` repeat a name, `threshold` is not between 0 and 1, the windows
-            skip tokens, or a regression is `multi_label`.
+        ValueError: if `label_names` repeat a name, a threshold is not between 0 and 1, or there
+            aren't as many as labels, the windows skip tokens, or a regression is `multi_label`.
 
     Example:
     >>> from keras_bert import BertClassifierPreprocessor, BertTokenizer
@@ -49,16 +51,22 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     label_names: list[str] | None = None
     multi_label: bool = False
-    threshold: float = 0.5
+    threshold: float | Sequence[float] = 0.5
     window_stride: int | None = None
     regression: bool = False
 
     def __post_init__(self):
         super().__post_init__()
-        check_number("threshold", self.threshold, above=0, below=1)
+        thresholds = [self.threshold]
+        if self.multi_label and np.ndim(self.threshold) == 1:
+            thresholds = self.threshold = np.asarray(self.threshold).tolist()
+        for threshold in thresholds:
+            check_number("threshold", threshold, above=0, below=1)
         if self.window_stride is not None:  # with room for [CLS] and [SEP]
             check_int("window_stride", self.window_stride, at_most=self.sequence_length - 2)
         self.label_names = as_label_names(self.label_names)
+        if thresholds is self.threshold and self.label_names:
+            check_one_each(len(self.label_names), "label_names", threshold=thresholds)
         if self.regression and self.multi_label:
             raise ValueError("A model has several labels or is a regression: leave one out.")
 
@@ -84,9 +92,11 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return rules(self.label_names)
 
     @property
-    def threshold_logit(self) -> float:
+    def threshold_logit(self) -> float | list[float]:
         """The log-odds of `threshold`."""
-        return math.log(self.threshold / (1 - self.threshold))
+        if isinstance(self.threshold, list):
+            return list(map(_log_odds, self.threshold))
+        return _log_odds(self.threshold)
 
     def rows(self, examples: TextExamples, targets: tuple = ()) -> TextRows:
         """Makes `TextRows`, which are windows if `window_stride` is set."""
@@ -115,7 +125,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
             return {"score": outputs, "labels": labels}
         if self.multi_label:
             probabilities = ops.sigmoid(outputs)
-            is_label = probabilities >= self.threshold
+            is_label = probabilities >= np.array(self.threshold, "float32")
             return {"probabilities": probabilities, "is_label": is_label, "labels": labels}
         probabilities = ops.softmax(outputs)
         best = ops.argmax(self.less_threshold(outputs), axis=-1)
@@ -126,3 +136,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         if len(self.label_names) != 2 or self.multi_label:
             return outputs
         return outputs - np.array([0, self.threshold_logit], "float32")
+
+
+def _log_odds(probability):
+    return math.log(probability / (1 - probability))

@@ -13,7 +13,7 @@ class LoadingArguments(TypedDict, total=False):
     label_names: Sequence[str] | None
     multi_label: bool
     regression: bool
-    threshold: float
+    threshold: float | list[float]
     window_stride: int | None
     document_stride: int
     max_question_length: int

@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.new_folder import CARD_MARK, README
@@ -82,7 +83,7 @@ def write_hugging_face_files(checkpoint: Checkpoint, folder: Path, path: str) ->
     if threshold != 0.5:
         sections.append(
             "\nA label (of two classes, the second) is the answer from a probability of "
-            f"{threshold:.4f} on.\n"
+            f"{np.round(threshold, 4).tolist()} on.\n"
         )
     if checkpoint.own_tokenizer and checkpoint.published.texts:
         sections += _examples(checkpoint, path)

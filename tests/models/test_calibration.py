@@ -22,8 +22,8 @@ SETTINGS = {
 def make(make_backbone, letters, varied, untraced):
     """Makes a classifier that runs eagerly."""
 
-    def make(name):
-        reader = BertClassifierPreprocessor(letters, 8, **SETTINGS[name])
+    def make(name, **settings):
+        reader = BertClassifierPreprocessor(letters, 8, **SETTINGS[name], **settings)
         return untraced(varied(BertClassifier(make_backbone(), preprocessor=reader)))
 
     return make
@@ -89,6 +89,25 @@ def test_labels_follow_the_threshold_that_is_best(make, untraced, tmp_path):
         if key == "label":  # an explanation is of the answer
             first = int(changed.argmax())
             assert model.explain(TEXTS[first])["target"] == expected[first]
+
+
+def test_each_label_may_have_its_threshold(make, untraced, tmp_path, refused):
+    model = make("several labels")
+    probabilities = answers(model, "probabilities")
+    thresholds = model.choose_threshold(TEXTS, LABELS, per_label=True)
+    columns = zip(LABELS.T, probabilities.T, strict=True)
+    assert thresholds == pytest.approx([best_threshold(*column) for column in columns], rel=1e-5)
+    is_label = probabilities >= np.array(thresholds)
+    model.compile()
+    _, accuracy = model.evaluate(TEXTS, LABELS, verbose=0)
+    assert accuracy == pytest.approx((is_label == LABELS).mean())
+    for save, name in ((model.save_to_preset, "preset"), (model.save_to_hugging_face, "theirs")):
+        save(tmp_path / name)
+        copy = untraced(BertClassifier.from_preset(tmp_path / name))
+        assert answers(copy, "is_label").tolist() == is_label.tolist()
+    refused("There are 3 label_names but 1 threshold", make, "several labels", threshold=[0.5])
+    refused("threshold must be", make, "two classes", threshold=[0.5, 0.5])
+    refused("2 classes or multi_label", make("two classes").choose_threshold, [], per_label=True)
 
 
 def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_backbone, refused):

@@ -252,7 +252,7 @@ def test_a_folder_for_hugging_faces_tools_describes_the_model(make, fake_writer,
         "onnx",
     }
     assert [path.name for path in (folder / "onnx").iterdir()] == ["model.onnx"]
-    assert "from a probability of 0.7000 on" in (folder / "README.md").read_text()
+    assert "from a probability of 0.7 on" in (folder / "README.md").read_text()
     fake_writer("litert")
     refused("holds .*onnx, which would be lost", make().export, folder, format="litert")
 

@@ -278,11 +278,11 @@ class BertClassifier(BertTask):
         preprocessor = preprocessor_of(self)
         labels, logits = self._decisions(x, y, batch_size)
         probabilities = softmax(logits)[:, 1]
-        if per_label:
-            table = np.stack([labels, probabilities]).reshape(2, -1, self.num_classes)
-            threshold = [best_threshold(*column) for column in np.moveaxis(table, 2, 0)]
-        else:
-            threshold = best_threshold(labels, probabilities)
+        shape = (-1, self.num_classes if per_label else 1)
+        columns = labels.reshape(shape).T, probabilities.reshape(shape).T
+        threshold = list(map(best_threshold, *columns))
+        if not per_label:
+            [threshold] = threshold
         self.preprocessor = preprocessor.like(preprocessor, threshold=threshold)
         return threshold
 

@@ -14,6 +14,7 @@ from keras_bert.models.answering import Predictor, answer_dicts
 from keras_bert.models.fit_schedule import start_schedule, warn_of_high_rate
 from keras_bert.models.keras_model import Model
 from keras_bert.models.lora import adapters
+from keras_bert.models.more_words import with_more_words
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
@@ -507,6 +508,34 @@ class BertTask(
         if isinstance(answers, dict):
             answers = [answers]
         return scorer.score(answers, x, y)
+
+    def grow_vocabulary(self, words):
+        """Returns a copy with more words in its vocabulary; old tokens keep their ids and vectors.
+
+        Use it for words of a domain, before pre-training goes on or fine-tuning. The vector of a
+        new word begins as the mean of those of its pieces so far.
+
+        Args:
+            words: list of str, each then a token. Those that the tokenizer would split, such as
+                "covid-19", are found within words, too.
+
+        Returns:
+            A model of the same class, not compiled.
+
+        Raises:
+            ValueError: if a word is empty or a token already, or the model is quantized or has
+                adapters.
+
+        Example:
+        >>> from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor
+        >>> from keras_bert import BertTokenizer, sizes
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "co", "##vid"]
+        >>> reader = BertClassifierPreprocessor(BertTokenizer(words))
+        >>> model = BertClassifier(BertBackbone(7, **sizes.tiny), 2, reader)
+        >>> model.grow_vocabulary(["covid"]).preprocessor.tokenizer("covid covid")
+        [7, 7]
+        """
+        return with_more_words(self, words)
 
     def class_counts(self, labels):
         """Counts the examples of each class, by name; empty for tasks without classes.

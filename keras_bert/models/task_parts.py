@@ -53,7 +53,7 @@ def fitting_preprocessor(task, preprocessor, takes):
     if words > task.backbone.vocabulary_size:
         raise ValueError(
             f"The tokenizer has {words} words, the backbone only {task.backbone.vocabulary_size}: "
-            "use the vocabulary that it was made for."
+            "use the vocabulary that it was made for; model.grow_vocabulary(words) adds words."
         )
     length = preprocessor.sequence_length
     most = task.backbone.max_sequence_length

@@ -15,56 +15,57 @@ def tags_of_spans(
 ) -> tuple[list[list[str]], list[list[str]]]:
     """Returns the words of each text and their tags, in the scheme of the classes' `names`."""
     check_one_each(len(words.texts), "texts", **{"lists of spans": spans})
-    bounds = np.searchsorted(words.text, np.arange(len(words.texts) + 1))
+    bounds = np.searchsorted(words.text, np.arange(1, len(words.texts)))
+    starts = np.split(words.start, bounds)
+    ends = np.split(words.end, bounds)
     sentences = []
     tags = []
-    for index, text in enumerate(words.texts):
-        own = slice(bounds[index], bounds[index + 1])
-        starts = words.start[own]
-        ends = words.end[own]
-        sentence_tags = ["O"] * len(starts)
-        for start, end, type_ in _spans(index, spans[index]):
-            [inside] = np.nonzero((starts < end) & (ends > start))
-            if {sentence_tags[word] for word in inside} != {"O"}:
-                raise ValueError(
-                    f"Text {index} has the span {shown(text[start:end])} from {start} to {end}, "
-                    "without words, or with those of another span: leave one out."
-                )
-            if text[start:end].strip() != text[starts[inside[0]] : ends[inside[-1]]]:
-                message = "Text %d has the span %r amid a word, which gets its tag."
-                logger.warning(message, index, text[start:end])
-            for place, word in enumerate(inside):
-                sentence_tags[word] = _tag(type_, place, len(inside), names)
-        sentences.append([text[start:end] for start, end in zip(starts, ends, strict=True)])
-        tags.append(sentence_tags)
+    for text, first, last, given in zip(words.texts, starts, ends, spans, strict=True):
+        if isinstance(given, Mapping):  # spaCy's
+            given = given.get("entities")
+        given = given if hasattr(given, "__len__") else [given]
+        sentences.append([text[start:end] for start, end in zip(first, last, strict=True)])
+        tags.append(_tags(text, first, last, list(map(_span, given)), names))
     return sentences, tags
 
 
-def _spans(index: int, given: Any) -> list[tuple[int, int, str]]:
-    """Lists the spans of a text."""
-    if isinstance(given, Mapping):
-        given = given.get("entities")
-    spans = []
-    for span in given if isinstance(given, (list, tuple, np.ndarray)) else [given]:
-        if isinstance(span, Mapping):
-            fields = span.get("value", span)  # Label Studio's
-            [label, *_] = fields.get("labels") or [fields.get("label")]
-            start = fields.get("start", fields.get("start_offset"))
-            span = start, fields.get("end", fields.get("end_offset")), label
-        is_span = isinstance(span, (list, tuple, np.ndarray)) and len(span) == 3
-        if not is_span or not all(isinstance(place, numbers.Integral) for place in span[:2]):
+def _tags(text, starts, ends, spans, names):
+    """Returns the tags of a text's words, which start and end at these characters."""
+    tags = ["O"] * len(starts)
+    for start, end, type_ in spans:
+        [inside] = np.nonzero((starts < end) & (ends > start))
+        if {tags[word] for word in inside} != {"O"}:
             raise ValueError(
-                f"Text {index} has {shown(span)} in place of a span, (start, end, type). Tags are "
-                "for lists of words."
+                f"The span {text[start:end]!r}, {start} to {end} of {shown(text)}, holds no word, "
+                "or one of another span: leave one out."
             )
-        spans.append(span)
-    return spans
+        if text[start:end].strip() != text[starts[inside[0]] : ends[inside[-1]]]:
+            message = "The span %r, %d to %d of %s, is amid a word, all of which gets its tag."
+            logger.warning(message, text[start:end], start, end, shown(text))
+        for place, word in enumerate(inside, start=1):
+            tags[word] = _tag(type_, place, len(inside), names)
+    return tags
 
 
 def _tag(type_, place, count, names):
     """Returns the tag of a word of an entity; without a prefix if the scheme has none."""
-    prefixes = "BI" if place == 0 else "ELI" if place == count - 1 else "I"
+    prefixes = "BI" if place == 1 else "ELI" if place == count else "I"
     for prefix in "SUBI" if count == 1 else prefixes:
         if f"{prefix}-{type_}" in names:
             return f"{prefix}-{type_}"
     return type_
+
+
+def _span(given: Any) -> tuple[int, int, str]:
+    span = given
+    if isinstance(given, Mapping):
+        fields = given.get("value", given)  # Label Studio's
+        start = fields.get("start", fields.get("start_offset"))
+        end = fields.get("end", fields.get("end_offset"))
+        span = start, end, *(fields.get("labels") or [fields.get("label")])
+    if np.shape(span) != (3,) or not all(isinstance(at, numbers.Integral) for at in span[:2]):
+        raise ValueError(
+            f"Each text takes a list of spans, (start, end, type); got {shown(given)}. Tags are "
+            "for lists of words."
+        )
+    return span

@@ -162,6 +162,14 @@ class FastTokenizer(Tokenizer):
         decoder = self._pieces.decoder
         return decoder.decode(list(tokens)) if decoder else " ".join(tokens)
 
+    def with_words(self, words: Sequence[str]) -> Self:
+        """Returns a tokenizer with more words, each a token with an id after all others."""
+        from tokenizers import AddedToken, Tokenizer
+
+        pieces = Tokenizer.from_buffer(self._data)
+        pieces.add_tokens([AddedToken(word, single_word=True, lstrip=True) for word in words])
+        return type(self)(pieces.to_str().encode(), **self.settings())
+
     def ids_of_words(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         return self.flat_ids([f" {word}" for word in words])
 

@@ -154,6 +154,15 @@ class BertTokenizer(Tokenizer):
 
         return load_tokenizer(cls, source, lowercase)
 
+    def with_words(self, words: Sequence[str]) -> "BertTokenizer":
+        """Returns a tokenizer with more words, each a token with an id after all others."""
+        settings = self.settings()
+        tokens = [*self._tokens, *words]
+        grown = BertTokenizer(tokens, **settings)
+        split = [word for word in words if grown(word) != [grown.token_to_id(word)]]
+        settings["added_tokens"] = self.added_tokens | dict.fromkeys(split, self.lowercase)
+        return BertTokenizer(tokens, **settings)
+
     def join(self, tokens: Sequence[str]) -> str:
         return " ".join(tokens).replace(" ##", "")
 

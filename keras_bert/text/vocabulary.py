@@ -121,7 +121,11 @@ def _check(tokens, source, special):
             repeated.append((token, ids[token], index))
         ids[token] = index
     if missing := [token for token in special if token not in ids]:
-        fix = "pass family='mpnet'" if "<s>" in ids else "add them, or call learn_vocabulary"
+        fix = (
+            "pass family='mpnet'"
+            if "<s>" in ids
+            else "add them (to a model's, by its grow_vocabulary), or call learn_vocabulary"
+        )
         raise ValueError(
             f"the {source} of {len(tokens)} lines, which begins with {shown(tokens[:2])}, lacks "
             f"{', '.join(missing)}: {fix}."

@@ -1,5 +1,6 @@
 """Masked LM and next sentences, and words for [MASK]."""
 
+import functools
 import warnings
 
 import keras
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from keras_bert import BertPreprocessor, BertPretrainer
+from keras_bert import BertPreprocessor, BertPretrainer, BertTokenizer
 from keras_bert.losses import LogitCrossentropy
 from keras_bert.models.bert_pretrainer import masked_inputs
 from tests.models.test_every_task import of_one_class
@@ -111,3 +112,33 @@ def test_masks_are_filled_with_the_tokens_of_the_largest_logits(
     assert model.fill_mask(texts[2], top_k=1, targets=["c", "b", "a"]) == [among]
     for wrong in (["a", "a b"], "é☃", [""]):
         refused("one token of the vocabulary; got", model.fill_mask, texts, targets=wrong)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_vocabulary_grows_and_keeps_ids_and_vectors(
+    make_backbone, letters, varied, tmp_path, refused, assert_close, tied
+):
+    reader, size = BertPreprocessor(letters, 12), letters.vocabulary_size()
+    make = functools.partial(BertPretrainer, make_backbone(vocabulary_size=size + 2), False)
+    model = varied(make(reader, tie_embeddings=tied))
+    grown = model.grow_vocabulary(["bad", "A-b"])
+    grown.save_to_preset(tmp_path)
+    for task in (grown, BertPretrainer.from_preset(tmp_path)):
+        assert task.preprocessor.tokenizer("bad ba a-bad") == [
+            size,
+            *letters("ba"),
+            size + 1,
+            *letters("ad"),
+        ]
+        for new, old in zip(task.get_weights(), model.get_weights(), strict=True):
+            if new.shape == old.shape:
+                assert np.array_equal(new, old)
+                continue
+            assert len(new) == size + 4 and np.array_equal(new[:size], old[:size])
+            assert_close(new[size], old[letters("bad")].mean(axis=0))
+    for words in ("bad", ["a"], [""], []):
+        refused("words that aren't tokens yet; got", model.grow_vocabulary, words)
+    model.enable_lora(2)
+    refused("grow_vocabulary before quantize", model.grow_vocabulary, ["bad"])
+    larger = BertTokenizer([*letters.get_vocabulary(), "x1", "x2", "x3"])
+    refused("grow_vocabulary.words. adds words", make, BertPreprocessor(larger))

@@ -73,6 +73,14 @@ def test_a_mask_includes_the_space_before_it(make_task, tokenizer):
     assert word["token"].strip() == "b"
 
 
+def test_a_vocabulary_grows_by_whole_words(make_task, tokenizer, assert_close):
+    model = make_task("classes", tokenizer)
+    grown = model.grow_vocabulary(["zzxq", "e-9"])
+    first, ids = tokenizer.vocabulary_size(), grown.preprocessor.tokenizer
+    assert ids("zzxq e-9") == [first, first + 1] and ids("zzxqs") == tokenizer("zzxqs")
+    assert_close(grown.predict(["a b"], verbose=0), model.predict(["a b"], verbose=0))
+
+
 def test_entities_are_words_without_their_spaces(make_task, tokenizer):
     model = make_task("tags", tokenizer)
     text = "Ada, (Lovelace's)  fox"

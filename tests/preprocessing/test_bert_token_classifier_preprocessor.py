@@ -109,7 +109,7 @@ def test_a_period_within_a_name_belongs_to_it(preprocessor):
 
 def test_examples_that_are_not_words_with_tags_are_refused(preprocessor, refused):
     for message, *arguments in (
-        ("Text 0 has 0 in place of a span.*for lists of words", ["a b"], [0]),
+        ("a list of spans.*; got 0. Tags are for lists of words", ["a b"], [0]),
         ("no sample_weight", WORDS, TAGS, [1, 1, 1]),
         ("3 sentences but 1 documents", {"words": WORDS, "documents": [0]}),
         (

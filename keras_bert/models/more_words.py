@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import shown
-from keras_bert.preprocessing.task_checks import preprocessor_of
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.presets.preset_arguments import shared_arguments
 
 

@@ -18,7 +18,13 @@ def bert_initializer(deviation=0.02):
 
 
 def dense(units, name, activation=None, dtype=None, use_bias=True):
-    """Makes a Dense layer with BERT's initializer."""
+    """Makes a Dense layer with BERT's initializer.
+
+    Example:
+    >>> from keras_bert.layers import dense
+    >>> dense(2, "head").kernel_initializer.stddev
+    0.02
+    """
     return Dense(
         units,
         activation,
@@ -31,7 +37,13 @@ def dense(units, name, activation=None, dtype=None, use_bias=True):
 
 @registered
 class Dense(keras.layers.Dense):
-    """Keras's Dense, whose kernels compute rows of sequences faster."""
+    """Keras's Dense, whose kernels compute rows of sequences faster.
+
+    Example:
+    >>> from keras_bert.layers import Dense
+    >>> tuple(Dense(2)(ops.ones((1, 3, 4))).shape)
+    (1, 3, 2)
+    """
 
     def call(self, inputs, training=None):
         return kernels.compute("dense", keras.layers.Dense.call, self, inputs, training)
@@ -46,14 +58,26 @@ def table(rows, width, name, layer=keras.layers.ReversibleEmbedding, dtype=None)
 
 
 def layer_norm(name, epsilon=EPSILON, dtype=None, use_bias=True):
-    """Makes a LayerNormalization, by default with BERT's epsilon."""
+    """Makes a LayerNormalization, by default with BERT's epsilon.
+
+    Example:
+    >>> from keras_bert.layers import layer_norm
+    >>> layer_norm("norm").epsilon
+    1e-12
+    """
     check_number("layer_norm_epsilon", epsilon, above=0)
     return LayerNorm(epsilon=epsilon, center=use_bias, name=name, dtype=dtype)
 
 
 @registered
 class LayerNorm(keras.layers.LayerNormalization):
-    """Keras's LayerNormalization over the last axis, with kernels for TensorFlow's CPU."""
+    """Keras's LayerNormalization over the last axis, with kernels for TensorFlow's CPU.
+
+    Example:
+    >>> from keras_bert.layers import LayerNorm
+    >>> LayerNorm()(np.array([[1.0, 3.0]])).numpy().round(2)
+    array([[-1.,  1.]], dtype=float32)
+    """
 
     def call(self, inputs, training=None):
         return kernels.compute("layer_norm", _layer_norm, self, inputs, training)

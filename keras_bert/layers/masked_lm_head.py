@@ -24,6 +24,11 @@ class HeadTransform(SavedLayer):
         use_bias: bool, whether the dense layer and the LayerNorm have biases.
 
     Takes `[..., H]` and returns `[..., U]`.
+
+    Example:
+    >>> from keras_bert.layers import HeadTransform
+    >>> tuple(HeadTransform(2)(ops.ones((1, 3, 4))).shape)
+    (1, 3, 2)
     """
 
     def __init__(

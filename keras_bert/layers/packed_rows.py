@@ -51,6 +51,11 @@ class ClsVectors(SavedLayer):
     Returns:
         `[B, H]`, or `[B, K, H]` for packed rows with `cls_positions`; without these, the vector of
         a packed row's first sequence.
+
+    Example:
+    >>> from keras_bert.layers import ClsVectors
+    >>> tuple(ClsVectors()(ops.ones((2, 3, 4))).shape)
+    (2, 4)
     """
 
     def call(self, sequence_output):
@@ -70,6 +75,11 @@ class MeanVectors(SavedLayer):
 
     Returns:
         `[B, H]`, or `[B, K, H]` for packed rows with `cls_positions`.
+
+    Example:
+    >>> from keras_bert.layers import MeanVectors
+    >>> tuple(MeanVectors()(ops.ones((2, 3, 4))).shape)
+    (2, 4)
     """
 
     def call(self, sequence_output, padding_mask=None):

@@ -23,10 +23,9 @@ class RotaryPositions(SavedLayer):
     whose positions restart with each sequence.
 
     Example:
-    >>> from keras_bert.layers import RotaryPositions, rotated
-    >>> rotation = RotaryPositions(head_dim=2)(np.zeros((1, 3), "int32"))
-    >>> tuple(rotated(ops.ones((1, 1, 3, 2)), rotation).shape)
-    (1, 1, 3, 2)
+    >>> from keras_bert.layers import RotaryPositions
+    >>> tuple(RotaryPositions(head_dim=2)(np.zeros((1, 3), "int32")).shape)
+    (1, 1, 3, 4)
     """
 
     def __init__(self, head_dim, theta=10_000.0, **kwargs):
@@ -47,7 +46,14 @@ class RotaryPositions(SavedLayer):
 
 
 def rotated(heads, rotation):
-    """Turns each pair of numbers i and i + D / 2 of heads `[B, N, S, D]`; see `RotaryPositions`."""
+    """Turns each pair of numbers i and i + D / 2 of heads `[B, N, S, D]`; see `RotaryPositions`.
+
+    Example:
+    >>> from keras_bert.layers import RotaryPositions, rotated
+    >>> rotation = RotaryPositions(head_dim=2)(np.zeros((1, 3), "int32"))
+    >>> tuple(rotated(ops.ones((1, 1, 3, 2)), rotation).shape)
+    (1, 1, 3, 2)
+    """
     cosine, sine = ops.split(rotation, 2, axis=-1)  # [B or 1, 1, S, D]
     shape = ops.shape(heads)
     half = heads.shape[-1] // 2

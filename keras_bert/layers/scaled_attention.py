@@ -42,6 +42,12 @@ def attention(
 
     Returns:
         `[B, N, S, D]`.
+
+    Example:
+    >>> from keras_bert.layers import attention
+    >>> heads = ops.ones((1, 2, 3, 4))
+    >>> tuple(attention(query=heads, key=heads, value=heads).shape)
+    (1, 2, 3, 4)
     """
     if not (training and dropout is not None and dropout.rate):
         dropout = None

@@ -6,8 +6,9 @@ of prepared inputs. n examples, B of a batch, C classes, S sequence.
 
 import dataclasses
 import functools
-from collections.abc import Collection, Mapping, Sequence
-from numbers import Integral, Real
+import re
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import keras
@@ -33,6 +34,7 @@ from keras_bert.preprocessing.text_rows import ops_of
 NO_LABEL = -100
 """The label of a word without one, as in transformers: it is not trained on, and not scored."""
 
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 # Beginnings of the names of Keras's losses and metrics that compare each output with a label.
 _ELEMENTWISE = tuple(
     "auc binary categorical cosine f1score fbetascore hinge huber kl logcosh mae meanabsolute "
@@ -71,23 +73,34 @@ class AnyLabels:
         """The number of each name; empty if names are unknown."""
         return {name: index for index, name in enumerate(self.names or ())}
 
+    @functools.cached_property
+    def values(self) -> dict[float, int]:
+        """The number of each name that is a number; empty if these are in their places, from 0."""
+        matches = {name: number for name, number in self.known.items() if _NUMBER.fullmatch(name)}
+        values = {float(name): number for name, number in matches.items()}
+        return {} if list(values) == list(values.values()) else values
+
     def number(self, what: str, label: Any, hint: str = "") -> int:
         """Returns the number of a class, by its name or number; errors begin with `what`.
 
-        Where all names are digits, a number is a name. Where names are unknown, every number from 0
-        is one; the model's classes are compared later.
+        Where names are numbers, such as "1", a number is a name, and so is True of "true". Where
+        names are unknown, every number from 0 is one; the model's classes are compared later.
         """
         known = self.known
         if isinstance(label, bytes):
             label = label.decode(errors="backslashreplace")
         elif isinstance(label, str):
             label = str(label)  # a string of NumPy would show its type
-        if are_digits(known) and isinstance(label, Real) and label % 1 == 0:
-            label = str(int(label))
+        elif isinstance(label, (bool, np.bool_)):
+            same = [name for name in known if name.lower() == str(label).lower()]
+            label = same[0] if same else int(label)
         if isinstance(label, str) and label in known:
             return known[label]
+        if isinstance(label, Real) and label in self.values:
+            return self.values[label]
         limit = len(known) or 2**31
-        if isinstance(label, Real) and 0 <= label < limit and label == int(label):
+        is_number = isinstance(label, Real) and not self.values
+        if is_number and 0 <= label < limit and label == int(label):
             return int(label)
         expected = "a class number; names need label_names."
         if known:
@@ -138,7 +151,7 @@ class ClassLabels(ClassNumbers):
     num_axes = 1
     fix = (
         "Number the classes from 0, name them in label_names, or make the model with a larger "
-        "num_classes; scores need a regression (num_classes=1)."
+        "num_classes; scores need a regression (num_classes=1). Leave out examples without a label."
     )
 
     def numbers(self, labels: Labels) -> np.ndarray:
@@ -148,9 +161,8 @@ class ClassLabels(ClassNumbers):
         [1, 0, 1]
         """
         array = one_each(label_array(labels))
-        are_names = array.dtype.kind in "USOT"
-        if array.ndim == 1 and are_digits(self.known):
-            are_names |= list(self.names) != list(map(str, range(len(self.names))))  # 1 is "1"
+        is_column = array.ndim == 1 and (self.values or array.dtype.kind == "b")
+        are_names = array.dtype.kind in "USOT" or is_column
         if are_names and array.size:
             hint = self._naming_hint(array)
             flat = [self.number(f"Label {i} is", label, hint) for i, label in enumerate(array.flat)]
@@ -246,7 +258,7 @@ class ClassLabels(ClassNumbers):
     def of_batch(self, numbers):
         """Returns the labels of a batch: names, where a number would be taken for a name."""
         is_number = np.ndim(numbers) == 1 and np.asarray(numbers).dtype.kind in "iuf"
-        if not is_number or not are_digits(self.known):
+        if not is_number or not self.values:
             return numbers
         return np.array(self.names)[self.checked(np.asarray(numbers)).astype("int64")]
 
@@ -260,11 +272,12 @@ class Tags(AnyLabels):
         numbers_of_tags = []
         for sentence, tags in enumerate(labels):
             what = f"Sentence {sentence} has the tag"
+            tags = tags.tolist() if hasattr(tags, "tolist") else tags  # of PyTorch
             numbers_of_tags.append([self._tag_number(what, tag) for tag in tags])
         return numbers_of_tags
 
     def _tag_number(self, what, tag):
-        is_none = isinstance(tag, Integral) and tag == NO_LABEL
+        is_none = isinstance(tag, Real) and tag == NO_LABEL
         return NO_LABEL if is_none else self.number(what, tag)
 
 
@@ -452,11 +465,6 @@ def with_width(numbers: Any, count: int) -> Any:
     if hasattr(numbers, "set_shape") and numbers.ndim > 1:
         numbers.set_shape([*numbers.shape[:-1], count])
     return numbers
-
-
-def are_digits(names: Collection[str]) -> bool:
-    """Returns whether there are names of classes, and all are digits."""
-    return bool(names) and all(map(str.isdecimal, names))
 
 
 def _are_whole(numbers):

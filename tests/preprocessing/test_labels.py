@@ -32,6 +32,19 @@ def test_a_number_is_a_name_where_names_are_digits(refused):
         assert rules.numbers(labels).tolist() == [0, 2]
     assert rules.weights({1: 2.0}).tolist() == [2, 1, 1]
     refused("Label 1 is .*the 3 classes: 1, 2, 3", rules.numbers, [1, 0])
+    for names, labels, expected in (
+        ("-1 0 1", [0, -1], [1, 0]),
+        ("1.0 2.0", [2, 1.0], [1, 0]),
+        ("01 02 other", [2, 1.0], [1, 0]),
+        ("0 1 other", [1, 2], [1, 2]),
+        ("true false", [True, False], [0, 1]),
+        ("true false", [1, 0], [1, 0]),
+        ("1 0", [True, False], [0, 1]),
+        ("no yes", [True, False], [1, 0]),
+        ("1 2", np.eye(2, dtype=bool), [[1, 0], [0, 1]]),
+    ):
+        for given in (labels, np.array(labels, object)):
+            assert ClassLabels(names.split()).numbers(given).tolist() == expected, names
     for given, expected, of_batch in (  # which holds class numbers
         ([0, 2], ["1", "3"], rules.of_batch),
         (["1", "3"], ["1", "3"], rules.of_batch),

@@ -97,6 +97,8 @@ def own_arguments(instance: Any, others: Iterable[str] = ()) -> dict[str, Any]:
 def saved_arguments(instance: Any, own: dict[str, Any]) -> dict[str, Any]:
     """Serializes `own_arguments`, but for those of ancestors that the class doesn't take."""
     _, _, fixed, _ = _record(instance)
+    if vars(instance).get("_given_policy") is not None:  # which `policy_config` saves
+        fixed = {*fixed, "dtype"}  # Keras would take the names of policies out of the user's map
     saved = {name: value for name, value in own.items() if name not in fixed}
     return keras.saving.serialize_keras_object(saved)
 

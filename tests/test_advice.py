@@ -19,6 +19,7 @@ READER = kb.BertClassifierPreprocessor(TOKENIZER, 12)
 X, Y, N = ["a b", "c", "d e", "f"], ["no", "yes", "yes", "no"], [0, 1, 1, 0]
 HOT = np.eye(2)[N]
 PAIRS = (X, X[::-1])
+WORDS, TAGS = [["a", "b"]], [["B", "O"]]
 CATEGORICAL = keras.losses.CategoricalCrossentropy(from_logits=True)
 slices, zipped = tf.data.Dataset.from_tensor_slices, tf.data.Dataset.zip
 
@@ -35,6 +36,11 @@ def task(**settings):
 
 def embedder():
     return kb.BertEmbedder(encoder(), preprocessor=kb.BertEmbedderPreprocessor(TOKENIZER, 12))
+
+
+def tagger():
+    reader = kb.BertTokenClassifierPreprocessor(TOKENIZER, 12, label_names=["O", "B"])
+    return kb.BertTokenClassifier(encoder(), preprocessor=reader)
 
 
 def fit(*data, model=None, loss=None, **options):
@@ -92,6 +98,25 @@ ADVICE = [
         lambda: [embedder().batches(*data) for data in ((PAIRS,), (PAIRS, N), (X, N))],
     ),
     (lambda: losses.WeightedBinaryCrossentropy(iter([])), "pos_weight list"),
+    (
+        lambda: tagger().fit(WORDS, TAGS, class_weight={"O": 0.1}),
+        "leave it out",
+        lambda: tagger().fit(WORDS, TAGS, verbose=0),
+    ),
+    (
+        lambda: task().predict([{"id": "7", "review": "a"}]),
+        "'text' 'sentence1' 'sentence2' table['review'] tuple",
+        lambda: [task().predict(x) for x in ([{"id": "7", "text": "a"}], ["a"], (["a"], ["b"]))],
+    ),
+    (
+        lambda: tagger().scores(["a b"], [[(0, 1, "X")]]),
+        "preprocessor.words_and_tags(texts, spans)",
+        lambda: tagger().scores(*tagger().preprocessor.words_and_tags(["a b"], [[(0, 1, "B")]])),
+    ),
+    (
+        lambda: task().save("a.h5"),
+        ".keras save_weights('name.weights.h5')",
+    ),
     # Training
     (lambda: task().compile(learning_rate=1e-3), "compile(AdamW(learning_rate))"),
     (lambda: fit(X, Y, learning_rate=1e-3), "compile(AdamW(learning_rate))"),

@@ -233,7 +233,8 @@ class BertTask(
         if self.built:
             variables = {variable.path: variable for variable in self.variables}
             known = [variables[path] for path in optimized if path in variables]  # or merged since
-            self.optimizer.build(known or self.trainable_variables)
+            if all("float" in variable.dtype for variable in known):  # not quantized since
+                self.optimizer.build(known or self.trainable_variables)
 
     @property
     def labels(self):
@@ -260,7 +261,7 @@ class BertTask(
         if not is_class:
             raise ValueError(
                 f"class_weight needs one class for each text, and this {type(self).__name__} has "
-                "none: give sample_weight, [n] floats, or weigh several labels by "
+                "none: leave it out. Several labels of a text are weighed by "
                 "compile(loss=keras_bert.losses.WeightedBinaryCrossentropy(pos_weight))."
             )
         if data.y is None:

@@ -157,7 +157,8 @@ def _columns(x):
         widths = {len(row) if _is_row(row) else 0 for row in x}
         if len(widths) > 1:
             raise ValueError(
-                "Some texts are pairs and others are not; give all of them a second text, or none."
+                "Some texts are pairs and others are not; give all of them a second text, or none. "
+                "A stream yields one example at a time; its batches are arrays, or tuples of them."
             )
         x = zip(*x, strict=True) if any(widths) else [x]
     columns = tuple(map(_strings, x))

@@ -75,3 +75,21 @@ def test_a_keras_model_around_a_model_is_saved(make_backbone, tmp_path, assert_c
         given = {name: np.ones(shape, "int32") for name in x}
         given["token_ids"] = np.arange(np.prod(shape)).reshape(shape)
         assert_close(loaded(given), model(given))
+
+
+@pytest.mark.filterwarnings("ignore")  # of layers without weights, and of the optimizer's slots
+def test_a_quantized_model_with_an_optimizer_is_saved_but_not_as_hdf5(
+    preset, tmp_path, assert_close, refused
+):
+    for mode in ("int4", "int8"):
+        model = BertClassifier.from_preset(preset)
+        model.compile("adam", run_eagerly=EAGERLY)
+        model.fit(TEXTS, LABELS, verbose=0)
+        model.quantize(mode)
+        model.save(tmp_path / "a.keras")
+        loaded = keras.saving.load_model(tmp_path / "a.keras")
+        loaded.run_eagerly = EAGERLY
+        assert_close(loaded.predict(TEXTS, verbose=0), model.predict(TEXTS, verbose=0))
+        loaded.fit(TEXTS, LABELS, verbose=0)
+    refused("save it as a .keras file, or only its weights", model.save, tmp_path / "a.h5")
+    assert not (tmp_path / "a.h5").exists()

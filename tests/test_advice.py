@@ -113,10 +113,6 @@ ADVICE = [
         "preprocessor.words_and_tags(texts, spans)",
         lambda: tagger().scores(*tagger().preprocessor.words_and_tags(["a b"], [[(0, 1, "B")]])),
     ),
-    (
-        lambda: task().save("a.h5"),
-        ".keras save_weights('name.weights.h5')",
-    ),
     # Training
     (lambda: task().compile(learning_rate=1e-3), "compile(AdamW(learning_rate))"),
     (lambda: fit(X, Y, learning_rate=1e-3), "compile(AdamW(learning_rate))"),

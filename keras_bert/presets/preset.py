@@ -57,19 +57,6 @@ class PresetModel:
         """Returns the class of preprocessor that reads this task's examples; None for encoders."""
         return None
 
-    def save(self, filepath: str | os.PathLike, *args: Any, **kwargs: Any) -> None:
-        """Saves the model and its optimizer as a `.keras` file, as `keras.Model.save` does.
-
-        Raises:
-            ValueError: if the file is one of HDF5, from which Keras couldn't load this class.
-        """
-        if str(filepath).endswith((".h5", ".hdf5")):
-            raise ValueError(
-                f"Keras can't load a {type(self).__name__} from {filepath}: save it as a .keras "
-                "file, or only its weights with save_weights('name.weights.h5')."
-            )
-        super().save(filepath, *args, **kwargs)
-
     def save_to_preset(
         self,
         folder: str | os.PathLike,

@@ -1,5 +1,7 @@
 """The blocks of a model: traced once if they are alike, and recomputed for their gradients."""
 
+import contextlib
+import contextvars
 import functools
 import json
 from collections.abc import Callable, Iterator
@@ -9,13 +11,30 @@ import keras
 
 from keras_bert.kernels.switch import are_on
 
+_shares_functions = contextvars.ContextVar("_shares_functions", default=False)
+
+
+@contextlib.contextmanager
+def shared_functions() -> Iterator[None]:
+    """Has layers that are alike share functions in graphs that are traced in a `with` block.
+
+    Train loops use it. Exported graphs have none: LiteRT's converter gives all calls of a function
+    the weights of one.
+    """
+    token = _shares_functions.set(True)
+    try:
+        yield
+    finally:
+        _shares_functions.reset(token)
+
 
 def repeated(call: Callable) -> Callable:
     """Decorates `call` of a layer that a model has many of, such as an encoder's block.
 
-    In a graph of TensorFlow for one replica, layers that are alike share a function that gets their
-    weights as arguments. It is traced once, so models begin to train and to answer sooner. Layers
-    that differ, such as by adapters, frozen weights or dtypes, have functions of their own.
+    In TensorFlow's graphs of `fit`, `evaluate` and `predict` for one replica, layers that are alike
+    share a function that gets their weights as arguments. It is traced once, so models begin to
+    train and to answer sooner. Layers that differ, such as by adapters, frozen weights or dtypes,
+    have functions of their own.
 
     If the layer has a true attribute `remat`, training keeps no intermediate results of `call`, and
     computes it a second time for the gradients, with the same dropout. (On TensorFlow,
@@ -157,7 +176,7 @@ def _functions_of_graph():
 
     A graph that is traced later has its own, as layers may have changed.
     """
-    if keras.backend.backend() != "tensorflow" or not are_on():
+    if not (_shares_functions.get() and are_on() and keras.backend.backend() == "tensorflow"):
         return None
     import tensorflow as tf
 

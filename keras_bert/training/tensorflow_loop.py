@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.kernels.blocks import shared_functions
 from keras_bert.kernels.onednn import computes_on_cpus, patterns_of_onednn
 from keras_bert.training.global_loss import (
     GlobalLoss,
@@ -71,7 +72,7 @@ class TrainLoop(GlobalLoss):
     def predict_step(self, data):
         if self._num_replicas > 1 and not self.jit_compile:
             data = _copied(data)
-        with self._for_inference():
+        with self._for_inference(), shared_functions():
             return super().predict_step(data)
 
     def _for_inference(self):
@@ -308,7 +309,8 @@ class Execution:
         return {n: strategy.experimental_local_results(value) for n, value in logs.items()}
 
     def _of_replica(self, data):  # parts of a step that need no data would run again at the end
-        with tf.control_dependencies([v for v in tf.nest.flatten(data) if v is not None]):
+        needed = [v for v in tf.nest.flatten(data) if v is not None]
+        with tf.control_dependencies(needed), shared_functions():
             return self.step(_copied(data))
 
     def _over_replicas(self, logs):

@@ -1,9 +1,11 @@
+import contextlib
+
 import keras
 import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, kernels
-from keras_bert.kernels import blocks
+from keras_bert.kernels.blocks import shared_functions
 from keras_bert.layers.encoder_block import EncoderBlock
 
 X, UPSTREAM = np.random.default_rng(1).normal(size=(2, 3, 5, 8))
@@ -62,18 +64,18 @@ class Block(keras.layers.Layer):
         return {**super().get_config(), "rate": self.rate}
 
 
-def trained(changed, monkeypatch, plain):
+def trained(changed, shares):
     """Trains two steps; returns losses, weights, a prediction and the calls of a train step."""
-    monkeypatch.setattr(blocks, "are_on", lambda: not plain)
     keras.utils.set_random_seed(2)
     layers = [Block(name=f"block_{index}") for index in range(3)]
     model = keras.Sequential([keras.Input((5, 8)), *layers])
     changed(layers[1])
     model.compile("sgd", "mse")
     Block.calls = 0
-    losses = [model.train_on_batch(X, UPSTREAM) for _ in range(2)]
-    calls = Block.calls
-    return calls, [losses, model.get_weights(), model.predict(X, verbose=0)]
+    with shares():
+        losses = [model.train_on_batch(X, UPSTREAM) for _ in range(2)]
+        calls = Block.calls
+        return calls, [losses, model.get_weights(), model.predict(X, verbose=0)]
 
 
 def nothing(block):
@@ -106,9 +108,9 @@ def call_otherwise(block):
         pytest.param(call_otherwise, 2, marks=pytest.mark.slow),
     ],
 )
-def test_blocks_that_are_alike_are_traced_once(changed, kinds, monkeypatch, tensorflow):
+def test_blocks_that_are_alike_are_traced_once(changed, kinds, tensorflow):
     """States, losses and dropout are those of the plain way, to the bit."""
-    calls, results = trained(changed, monkeypatch, plain=False)
-    plain_calls, expected = trained(changed, monkeypatch, plain=True)
+    calls, results = trained(changed, shared_functions)
+    plain_calls, expected = trained(changed, contextlib.nullcontext)
     assert plain_calls % 3 == 0 and calls == plain_calls // 3 * kinds
     keras.tree.map_structure(np.testing.assert_array_equal, results, expected)

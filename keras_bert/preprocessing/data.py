@@ -278,6 +278,11 @@ class InputDataset(Inputs):
         _, y, _ = unpacked(self.x.element_spec)
         check_structure(self.task, y)
         shape = getattr(y, "shape", [None])
+        if getattr(shape, "rank", 1) is None:
+            raise ValueError(
+                "Labels of a dataset must have a known number of axes: map them through "
+                "tf.ensure_shape(labels, [None]), or [None, C] of one-hot labels."
+            )
         if None not in shape[1:]:
             self.task.check_labels(np.zeros((1, *shape[1:])))
         return self.checked_inputs(self.task.labels)

@@ -291,7 +291,8 @@ class SeveralLabels(AnyLabels):
         [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
         """
         labels = as_arrays(labels)  # a table may have a column of lists
-        may_hold_lists = str(getattr(labels, "dtype", "object")) == "object"
+        is_list = hasattr(labels, "__len__")
+        may_hold_lists = is_list and str(getattr(labels, "dtype", "object")) == "object"
         if may_hold_lists and all(map(_is_names, labels)):
             matrix = np.zeros((len(labels), len(self.names)), "float32")
             for index, row in enumerate(labels):
@@ -427,13 +428,10 @@ def weighted_by_class(batches: Any, class_weight: dict[int, float]) -> Any:
     by_class = np.array([*class_weight.values()], "float32")  # [C]
 
     def weighted(x, labels, weights=None):
-        if weights is None:
-            weights = np.ones(len(labels), "float32")
         ops = ops_of(labels)
-        classes = labels
-        if len(labels.shape) > len(weights.shape):
-            classes = class_numbers(labels)
-        return x, labels, ops.cast(weights, "float32") * ops.take(by_class, classes)
+        is_deep = weights is None or len(labels.shape) > len(weights.shape)
+        of_class = ops.take(by_class, class_numbers(labels) if is_deep else labels)
+        return x, labels, of_class if weights is None else ops.cast(weights, "float32") * of_class
 
     return batches.map(weighted)
 
@@ -451,18 +449,24 @@ def _name(part):
 
 def label_array(labels: Labels) -> np.ndarray:
     """Returns labels as an array of any dtype."""
+    expected = f"Labels must be one for each example; got {shown(labels)}."
     try:
-        return np.asarray(labels)
+        array = np.asarray(labels)
     except ValueError as error:
-        raise ValueError(
-            f"Labels must be one for each example; got {shown(labels)}. If a text may have several "
-            "labels, make the preprocessor with multi_label=True."
-        ) from error
+        hint = "If a text may have several labels, make the preprocessor with multi_label=True."
+        raise ValueError(f"{expected} {hint}") from error
+    if array.ndim == 0:
+        raise ValueError(expected)
+    return array
 
 
 def with_width(numbers: Any, count: int) -> Any:
-    """Returns labels `[B, C]`; JAX needs to know C of tensors."""
-    if hasattr(numbers, "set_shape") and numbers.ndim > 1:
+    """Returns labels `[..., C]` of C classes; JAX needs to know C of tensors."""
+    is_width = len(numbers.shape) > 1 and numbers.shape[-1] in (None, count)
+    if not is_width or "str" in str(numbers.dtype):
+        got = f"shape {tuple(numbers.shape)} of {getattr(numbers.dtype, 'name', numbers.dtype)}"
+        raise ValueError(f"Labels must be 0 and 1, [n, {count}]; got {got}.")
+    if hasattr(numbers, "set_shape"):
         numbers.set_shape([*numbers.shape[:-1], count])
     return numbers
 

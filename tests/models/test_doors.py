@@ -36,6 +36,14 @@ def regression(make_backbone, letters, eager):
     return eager(BertClassifier(make_backbone(), 1, reader))
 
 
+@pytest.fixture(scope="module")
+def several(make_backbone, letters, eager):
+    """A classifier of several labels."""
+    names = {"label_names": ["no", "yes"], "multi_label": True}
+    reader = BertClassifierPreprocessor(letters, sequence_length=12, **names)
+    return eager(BertClassifier(make_backbone(), 2, reader))
+
+
 RANGE = "token_ids must be integers from 0 to 29"
 WRONG_ARRAYS = [
     ({"token_ids": IDS + 0.5}, "token_ids must be integers", ""),
@@ -201,7 +209,7 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, ref
     refused("0 rows but 2 labels", model.scores, {"token_ids": None}, [0, 1])
 
 
-def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, tf):
+def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, several, tf):
     slices = tf.data.Dataset.from_tensor_slices
     texts = ["a", "b"]
     prepared = {"token_ids": IDS}
@@ -211,6 +219,9 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, 
         (regression, (prepared, [1.0, INF]), "must be .*numbers"),
         (model, (prepared, [0.5, 1.0]), "Labels must be in 0 to 1"),
         (model, (texts, np.eye(2)), "Labels are one-hot"),
+        (several, (prepared, [["yes"], ["no"]]), r"0 and 1, \[n, 2\]; got .* of string"),
+        (several, (prepared, np.ones((2, 3))), r"0 and 1, \[n, 2\]; got shape \((2|None), 3\)"),
+        (several, (prepared, [0, 1]), r"0 and 1, \[n, 2\]; got shape \((2|None),\)"),
     ):
         for is_static in (False, True):
             data = slices(parts).batch(2, drop_remainder=is_static)
@@ -218,6 +229,14 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, 
                 list(task.batches(data))
     data = slices((prepared, [0, 1])).batch(2, drop_remainder=True)
     assert len(list(model.batches(data))) == 1  # two labels for two classes, but not one-hot
+    of_any_rank = tf.data.Dataset.from_generator(
+        lambda: iter([(prepared, np.ones(2))]),
+        output_signature=({"token_ids": tf.TensorSpec([2, 4])}, tf.TensorSpec(None)),
+    )
+    with pytest.raises(ValueError, match=r"known number of axes: .* tf.ensure_shape\(labels"):
+        model.batches(of_any_rank)
+    right = of_any_rank.map(lambda x, labels: (x, tf.ensure_shape(labels, [None])))
+    assert len(list(model.batches(right))) == 1
 
 
 def test_a_split_leaves_examples_to_train_on(model, refused):

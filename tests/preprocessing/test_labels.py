@@ -118,6 +118,8 @@ def test_labels_and_weights_that_cannot_be_meant_are_refused(refused):
             [b"\xff", b"a"],
         ),
         (CLASSES.numbers, r"one-hot.*shape \(2, 4\)", np.zeros((2, 4), int)),
+        (CLASSES.numbers, "one for each example; got", 1, "good"),
+        (SEVERAL.numbers, "a list of names for each text", 1, "good"),
         (Choices().numbers, r"choices, from 0.*got (\[\{|-2 at .0|0.5)", [{}, {}], [[-2]], [0.5]),
     ):
         for given in wrong:

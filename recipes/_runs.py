@@ -6,10 +6,10 @@ import os
 import keras
 
 import keras_bert
+from keras_bert.data.data import first_to_validate_on
 from keras_bert.files.whole import whole_path
 from keras_bert.finetuning.run_settings import write_settings
 from keras_bert.finetuning.train_epochs import shown_scores, train_epochs
-from keras_bert.preprocessing.forms import first_to_validate_on
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.divergence import optimizer_step
 from keras_bert.training.processes import is_chief

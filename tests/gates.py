@@ -139,14 +139,11 @@ def layers_name_no_backend():
 
 
 def other_libraries_are_named_on_one_page():
-    """No other file of preprocessing/ names a class or a module of another library."""
+    """No other file of these rooms names a class or a module of another library."""
     others = {"torch", "grain", "pandas", "polars", "pyarrow", "datasets", "DatasetDict"}
-    for path in (PACKAGE / "preprocessing").glob("*.py"):
-        if path.stem in (
-            "translators",
-            "forms",
-            "batches",
-        ):  # the last two know Keras's PyDataset
+    knowing = ("translators", "forms", "batches")  # the last two know Keras's PyDataset
+    for path in [*(PACKAGE / "data").glob("*.py"), *(PACKAGE / "preprocessing").glob("*.py")]:
+        if path.stem in knowing:
             continue
         for node in ast.walk(tree_of(path)):
             if getattr(node, "value", None) in others or getattr(node, "attr", "") == "PyDataset":

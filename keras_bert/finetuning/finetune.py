@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import keras
 
+from keras_bert.data.data import RawExamples
+from keras_bert.data.data_of import data_of
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
 from keras_bert.finetuning.run_settings import write_settings
@@ -24,8 +26,6 @@ from keras_bert.messages import check_number, check_one_of, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.compiling import check_trainable
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import RawExamples
-from keras_bert.preprocessing.data_of import data_of
 from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint

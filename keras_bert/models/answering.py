@@ -6,12 +6,11 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert.data.columns import check_has_labels, example_weights
 from keras_bert.messages import NO_EXAMPLES
 from keras_bert.models.row_outputs import row_outputs
 from keras_bert.preprocessing.batches import joined_rows
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.checked_numbers import example_weights
-from keras_bert.preprocessing.data import check_has_labels
 
 
 class Predictor:

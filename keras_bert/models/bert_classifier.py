@@ -3,6 +3,9 @@
 import keras
 import numpy as np
 
+from keras_bert.data.columns import check_columns
+from keras_bert.data.data_of import data_of
+from keras_bert.data.prepared_inputs import with_extra_arrays
 from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.messages import check_int, check_one_of
@@ -15,10 +18,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.explaining import explain, log_odds
 from keras_bert.models.task_parts import number_of_classes, score_policy
 from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
-from keras_bert.preprocessing.checked_numbers import check_columns
-from keras_bert.preprocessing.data_of import data_of
 from keras_bert.preprocessing.labels import ClassLabels, Numbers, class_numbers
-from keras_bert.preprocessing.prepared_inputs import with_extra_arrays
 from keras_bert.presets.published import Published
 from keras_bert.saved import registered
 from keras_bert.scoring.label_scorers import ClassScorer

@@ -8,6 +8,9 @@ import keras
 import numpy as np
 
 import keras_bert
+from keras_bert.data.columns import check_columns, example_weights
+from keras_bert.data.data import may_have_weights, reading
+from keras_bert.data.data_of import data_of, for_validation, validation_data_of
 from keras_bert.messages import NO_EXAMPLES, check_number
 from keras_bert.models import compiling
 from keras_bert.models.answering import Predictor, answer_dicts
@@ -18,12 +21,9 @@ from keras_bert.models.more_words import with_more_words
 from keras_bert.models.precision import policy_config, set_policy
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import fitting_preprocessor, head_policy, preprocessor_config
-from keras_bert.preprocessing.batches import Batches, StreamBatches, may_have_weights
+from keras_bert.preprocessing.batches import Batches, StreamBatches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
-from keras_bert.preprocessing.checked_numbers import check_columns, example_weights
-from keras_bert.preprocessing.data import reading
-from keras_bert.preprocessing.data_of import data_of, for_validation, validation_data_of
 from keras_bert.preprocessing.forms import as_arrays, in_numpy, is_dataset
 from keras_bert.preprocessing.labels import (
     AnyLabels,

@@ -2,9 +2,9 @@
 
 import keras
 
+from keras_bert.data.prepared_inputs import OPTIONAL, PACKED, check_names
 from keras_bert.layers.packed_rows import packed_rows
 from keras_bert.preprocessing.forms import is_raw
-from keras_bert.preprocessing.prepared_inputs import OPTIONAL, PACKED, check_names
 
 
 class RowInputs:

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import keras
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.forms import Dataset, Labels, in_numpy, is_dataset
+from keras_bert.preprocessing.forms import Dataset
 from keras_bert.training.keras_internals import DataAdapter
 
 
@@ -139,13 +139,6 @@ def fills_no_batch(batching: Batching) -> str:
     return f"The examples fill no batch of {batching.batch_size}, and drop_remainder is set."
 
 
-def may_have_weights(x: Any) -> bool:
-    """Returns whether `fit`'s x is our own batches, or a dataset with weights."""
-    if not is_dataset(x):
-        return isinstance(x, (Batches, StreamBatches))
-    return isinstance(x.element_spec, tuple) and len(x.element_spec) == 3
-
-
 def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> Batches:
     """Makes batches of rows of these lengths, `make` of row numbers `[B]`, bucketed optionally."""
     lengths = np.asarray(lengths)
@@ -249,25 +242,3 @@ def alone(parts: tuple) -> Any:
 def by_length(lengths: npt.ArrayLike) -> np.ndarray:
     """Sorts row numbers by length, the longest first, so that neighbors need little padding."""
     return np.argsort(-np.asarray(lengths), kind="stable")
-
-
-def prepared_batches(
-    x: Mapping[str, npt.ArrayLike],
-    y: Labels | None,
-    sample_weight: npt.ArrayLike | None,
-    batching: Batching,
-) -> Batches:
-    """Batches prepared inputs in memory."""
-    if isinstance(x, tuple):  # a dict for each text of an example
-        inputs = tuple(map(in_numpy, x))
-    else:
-        inputs = in_numpy(x)
-    targets = [in_numpy(part) for part in (y, sample_weight) if part is not None]
-    parts = (inputs, *targets)
-    first, *_ = keras.tree.flatten(parts)
-    lengths = np.zeros(len(first))  # rows keep their padding
-
-    def make(rows):
-        return keras.tree.map_structure(lambda values: values[rows], parts)
-
-    return row_batches(lengths, make, batching)

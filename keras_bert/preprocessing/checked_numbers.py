@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import keras
 import numpy as np
 
-from keras_bert.messages import check_all_finite, check_one_each, check_values, shown
-from keras_bert.preprocessing.forms import Tensor, as_arrays, is_text, map_values, one_each
+from keras_bert.messages import check_all_finite, check_values, shown
+from keras_bert.preprocessing.forms import Tensor, as_arrays, is_text, map_values
 
 
 def is_column(shape: tuple) -> bool:
@@ -132,39 +131,3 @@ def not_negative(name: str, weights: Any) -> Any:
         return weights
     expected = f"{name} must be finite numbers of at least 0"
     return require(weights, lambda v: (v >= 0) & (v < np.inf), expected)
-
-
-def example_weights(
-    task: keras.Model, y: Any, sample_weight: Any, rows: int | None = None
-) -> np.ndarray | None:
-    """Returns the weights of examples as floats, after a check of labels and weights."""
-    check_columns(task, rows, y=y, sample_weight=sample_weight)
-    task.check_labels(y)
-    if sample_weight is None or isinstance(sample_weight, dict) or not has_one_each(task):
-        return weight_arrays(sample_weight)
-    return one_each(weight_arrays(sample_weight, is_column))
-
-
-def has_one_each(task: keras.Model) -> bool:
-    """Returns whether a task has one row of outputs an example, without an axis of tokens."""
-    return len(getattr(task.output, "shape", ())) == 2
-
-
-def check_columns(task: keras.Model, rows: int | None = None, **columns: Any) -> None:
-    """Raises a ValueError unless labels or weights have a value for each of some examples."""
-    for name, values in columns.items():
-        is_dict = isinstance(values, dict) and isinstance(task.output, dict)
-        for column in values.values() if is_dict else [values]:
-            if column is None:
-                continue
-            if not _is_column(column):
-                raise ValueError(f"{name} must have a value for each example; got {shown(column)}.")
-            if rows is not None:
-                check_one_each(rows, "rows", **{"labels or weights": column})
-
-
-def _is_column(values):
-    """Returns whether values can be read one by one: a list, an array or a table's column."""
-    if isinstance(values, (str, bytes, dict)) or getattr(values, "shape", None) == ():
-        return False
-    return hasattr(values, "__len__") and hasattr(values, "__getitem__")

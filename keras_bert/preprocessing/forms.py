@@ -1,6 +1,5 @@
 """The forms of examples in memory: predicates, checks, slices. Needs no TensorFlow."""
 
-import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -8,7 +7,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import NO_EXAMPLES, is_missing, shown
+from keras_bert.messages import is_missing, shown
 
 if TYPE_CHECKING:
     from tensorflow import Tensor
@@ -36,11 +35,6 @@ Labels: TypeAlias = npt.ArrayLike | Sequence[Collection[str]] | Mapping[str, npt
 def is_dataset(x: object) -> bool:
     """Returns whether `x` is a `tf.data.Dataset`."""
     return hasattr(x, "element_spec")
-
-
-def has_own_batches(x: object) -> bool:
-    """Returns whether `x` is a `tf.data.Dataset` or a `PyDataset`: a model gets their batches."""
-    return is_dataset(x) or isinstance(x, keras.utils.PyDataset)
 
 
 def is_frame(x: object) -> bool:
@@ -97,30 +91,9 @@ def is_single(x: Any) -> bool:
     return is_text(x)
 
 
-def is_iterable(x: Any) -> bool:
-    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
-    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList)
-    is_array = hasattr(x, "dtype") or hasattr(x, "dtypes")
-    if isinstance(x, known) or has_own_batches(x) or is_array:
-        return False
-    return hasattr(x, "__iter__")
-
-
 def map_values(function: Callable, x: Mapping) -> dict:
     """Returns a dict of what a function makes of each value of a dict."""
     return {name: function(value) for name, value in x.items()}
-
-
-def rows_of(columns: Mapping) -> list[dict]:
-    """Returns the rows of a dict of columns, a dict each."""
-    lengths = {
-        len(column) if hasattr(column, "__len__") and getattr(column, "shape", None) != () else None
-        for column in columns.values()
-    }
-    if len(lengths) > 1 or None in lengths:
-        raise ValueError(f"Columns must be lists of the same length; got {shown(columns)}.")
-    rows = zip(*columns.values(), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def as_arrays(x: Any) -> Any:
@@ -159,28 +132,6 @@ def take(x: Any, part: slice) -> Any:
     return as_arrays(x)[part]
 
 
-def inputs_of(batch: Any) -> Any:
-    """Returns the inputs of a batch, or of its spec, without labels and weights."""
-    return batch[0] if isinstance(batch, tuple) and batch else batch
-
-
-def joined(elements: Iterable[Any], most: int | None = None) -> Any:
-    """Joins examples or batches, as a `tf.data.Dataset` yields them, to one batch of arrays."""
-    elements = list(itertools.islice(elements, most))
-    if not elements:
-        raise ValueError(NO_EXAMPLES)
-    leaves = keras.tree.flatten(elements[0])
-    are_examples = any(isinstance(leaf, bytes) for leaf in leaves)
-
-    def join(*leaves):
-        return np.stack(leaves) if are_examples else np.concatenate(leaves)
-
-    try:
-        return keras.tree.map_structure(join, *elements)
-    except ValueError as error:
-        raise ValueError("There are rows of different lengths: pad_to='full' pads all.") from error
-
-
 def listed(x: Any, is_right: Callable, expected: str) -> list:
     """Returns a question, a dict, or several as a list, after `check_each`."""
     is_one = isinstance(x, (dict, str, bytes)) or getattr(x, "shape", None) == ()
@@ -197,16 +148,3 @@ def check_each(examples: Iterable, is_right: Callable, expected: str) -> None:
     for index, example in enumerate(examples):
         if not is_right(example):
             raise ValueError(f"{expected}; number {index} is {shown(example)}.")
-
-
-def first_to_validate_on(count: int, validation_split: float) -> int:
-    """Returns the index of the first example to validate on; those before it are to train on.
-
-    >>> first_to_validate_on(4, 0.25)
-    3
-    """
-    first = int(count * (1 - validation_split))
-    use = "validate" if first else "train"
-    if not 0 < first < count:
-        raise ValueError(f"{validation_split=} of {count} examples leaves none to {use} on.")
-    return first

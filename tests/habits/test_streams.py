@@ -198,7 +198,7 @@ def model_of(preset):
 @pytest.fixture(autouse=True)
 def few_are_most(monkeypatch):
     """Ends the reading of streams without end soon; data sets are no longer than that."""
-    monkeypatch.setattr("keras_bert.preprocessing.translators.MOST", 24)
+    monkeypatch.setattr("keras_bert.data.translators.MOST", 24)
 
 
 def trained(model_of, run, form):

@@ -17,7 +17,7 @@ def test_many_questions_are_answered_in_parts(model, cases, monkeypatch):
     questions = cases["questions"][1]
     expected = model.answer(questions)
     few = functools.partial(in_parts, size=3)
-    monkeypatch.setattr("keras_bert.preprocessing.data.in_parts", few)
+    monkeypatch.setattr("keras_bert.data.data.in_parts", few)
     assert [one["answer"] for one in model.answer(questions)] == [one["answer"] for one in expected]
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from keras_bert import BertTokenClassifier, BertTokenClassifierPreprocessor
+from keras_bert.data.data_of import data_of
 from keras_bert.metrics import entity_scores
-from keras_bert.preprocessing.data_of import data_of
 
 NAMES = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 SENTENCES = [["a", "b"], ["c"], ["d", "e"]]

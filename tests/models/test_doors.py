@@ -15,7 +15,7 @@ from keras_bert import (
     BertSpanLabeler,
     BertTokenClassifier,
 )
-from keras_bert.preprocessing.data_of import data_of, validation_data_of
+from keras_bert.data.data_of import data_of, validation_data_of
 from tests.pairs.examples import BatchList
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])

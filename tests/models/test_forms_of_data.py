@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching
-from keras_bert.preprocessing.data_of import data_of
+from keras_bert.data.data_of import data_of
 from tests.models.conftest import TASKS, rows_of
 from tests.pairs.examples import BatchList
 

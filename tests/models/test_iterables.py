@@ -19,7 +19,7 @@ from keras_bert import (
     FineTuning,
     finetune,
 )
-from keras_bert.preprocessing.raw_stream import _read_ahead
+from keras_bert.data.raw_stream import _read_ahead
 from tests.pairs.examples import BatchList
 
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
@@ -240,7 +240,7 @@ def test_a_chunk_that_is_being_read_keeps_no_program_alive():
 
 
 def test_a_stream_is_read_in_chunks_with_places_in_errors(make, monkeypatch, refused, assert_close):
-    monkeypatch.setattr("keras_bert.preprocessing.raw_stream._CHUNK", 2)
+    monkeypatch.setattr("keras_bert.data.raw_stream._CHUNK", 2)
     model = make()
     expected = model.predict(TEXTS, verbose=0)
     assert_close(model.predict(iter(TEXTS), verbose=0), expected)
@@ -252,7 +252,7 @@ def test_a_stream_is_read_in_chunks_with_places_in_errors(make, monkeypatch, ref
 def test_questions_of_a_stream_may_have_more_choices_than_the_first(
     make_backbone, letters, monkeypatch
 ):
-    monkeypatch.setattr("keras_bert.preprocessing.raw_stream._CHUNK", 1)
+    monkeypatch.setattr("keras_bert.data.raw_stream._CHUNK", 1)
     model = BertMultipleChoice(make_backbone(), BertMultipleChoicePreprocessor(letters, 12))
     questions = [{"context": "a", "choices": list("abcde"[:count])} for count in (2, 4, 3)]
     logits = model.predict(questions, verbose=0)

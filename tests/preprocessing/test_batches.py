@@ -3,7 +3,11 @@ from collections import deque
 import numpy as np
 
 from keras_bert import Batching
-from keras_bert.preprocessing.batches import prepared_batches, row_batches, stream_batches
+from keras_bert.data.data import prepared_batches
+from keras_bert.preprocessing.batches import (
+    row_batches,
+    stream_batches,
+)
 
 LENGTHS = np.random.default_rng(0).integers(3, 33, size=200)
 BUCKETS = (8, 16, 32)

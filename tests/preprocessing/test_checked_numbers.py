@@ -7,8 +7,13 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import BertClassifier
+from keras_bert.data.columns import check_has_labels
+from keras_bert.data.prepared_inputs import (
+    check_extra_inputs,
+    with_checks,
+    with_extra_arrays,
+)
 from keras_bert.graph.datasets import map_checked
-from keras_bert.preprocessing.data import check_has_labels
 from keras_bert.preprocessing.labels import (
     AnyLabels,
     Choices,
@@ -16,11 +21,6 @@ from keras_bert.preprocessing.labels import (
     ClassNumbers,
     Relevance,
     SeveralLabels,
-)
-from keras_bert.preprocessing.prepared_inputs import (
-    check_extra_inputs,
-    with_checks,
-    with_extra_arrays,
 )
 
 IDS = np.zeros((3, 4), "int32")

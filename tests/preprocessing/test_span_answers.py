@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from keras_bert import BertSpanLabelerPreprocessor
+from keras_bert.data.translators import rows_of
 from keras_bert.models.answering import answer_dicts
-from keras_bert.preprocessing.forms import rows_of
 
 LONGEST = 3  # tokens of an answer
 

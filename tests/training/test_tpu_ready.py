@@ -16,10 +16,10 @@ import keras
 import pytest
 import tensorflow as tf
 
+from keras_bert.data.data_of import data_of
 from keras_bert.graph.datasets import as_dataset
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data_of import data_of
 from keras_bert.training.keras_internals import build_from_batch
 
 ON_TENSORFLOW = pytest.mark.skipif(

@@ -7,6 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert.data.translators import inputs_of
 from keras_bert.preprocessing.checked_numbers import (
     extra_input_array,
     finite_floats,
@@ -14,7 +15,10 @@ from keras_bert.preprocessing.checked_numbers import (
     require,
     require_integers,
 )
-from keras_bert.preprocessing.forms import Dataset, as_arrays, inputs_of
+from keras_bert.preprocessing.forms import (
+    Dataset,
+    as_arrays,
+)
 from keras_bert.preprocessing.labels import AnyLabels
 from keras_bert.preprocessing.text_rows import ops_of
 

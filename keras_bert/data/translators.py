@@ -4,7 +4,7 @@ import itertools
 import math
 import numbers
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import keras
@@ -12,16 +12,13 @@ import keras
 from keras_bert.messages import is_missing, logger, shown
 from keras_bert.preprocessing.batches import StreamBatches, alone
 from keras_bert.preprocessing.forms import (
-    has_own_batches,
     in_numpy,
-    inputs_of,
     is_dataset,
     is_frame,
     is_raw,
     is_single,
     is_text,
     map_values,
-    rows_of,
 )
 
 _TEXTS = (  # names of the texts of a row, here and in other libraries' data sets
@@ -307,3 +304,25 @@ def _is_torch_loader(x):
 
 def _packages(x):
     return {base.__module__.partition(".")[0] for base in type(x).__mro__}
+
+
+def has_own_batches(x: object) -> bool:
+    """Returns whether `x` is a `tf.data.Dataset` or a `PyDataset`: a model gets their batches."""
+    return is_dataset(x) or isinstance(x, keras.utils.PyDataset)
+
+
+def rows_of(columns: Mapping) -> list[dict]:
+    """Returns the rows of a dict of columns, a dict each."""
+    lengths = {
+        len(column) if hasattr(column, "__len__") and getattr(column, "shape", None) != () else None
+        for column in columns.values()
+    }
+    if len(lengths) > 1 or None in lengths:
+        raise ValueError(f"Columns must be lists of the same length; got {shown(columns)}.")
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def inputs_of(batch: Any) -> Any:
+    """Returns the inputs of a batch, or of its spec, without labels and weights."""
+    return batch[0] if isinstance(batch, tuple) and batch else batch

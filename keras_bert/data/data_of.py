@@ -4,32 +4,27 @@ from typing import Any
 
 import keras
 
-from keras_bert.messages import shown
-from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import (
+from keras_bert.data.data import (
     Data,
     InputArrays,
     InputBatches,
     InputDataset,
     RawExamples,
 )
-from keras_bert.preprocessing.forms import (
-    has_own_batches,
-    is_dataset,
-    is_frame,
-    is_iterable,
-    is_raw,
-)
-from keras_bert.preprocessing.prepared_inputs import extra_shapes
-from keras_bert.preprocessing.raw_stream import RawStream
-from keras_bert.preprocessing.translators import (
+from keras_bert.data.prepared_inputs import extra_shapes
+from keras_bert.data.raw_stream import RawStream
+from keras_bert.data.translators import (
     are_rows,
     as_rows,
     first_element,
+    has_own_batches,
     has_rows,
     in_python,
     with_first,
 )
+from keras_bert.messages import shown
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.forms import ExampleList, is_dataset, is_frame, is_raw
 
 
 def data_of(
@@ -114,3 +109,12 @@ def _check_labels_apart(x, y):
         raise ValueError(
             f"The table of texts contains the labels, {name!r}, too: pass table{others[:1]}."
         )
+
+
+def is_iterable(x: Any) -> bool:
+    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
+    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList)
+    is_array = hasattr(x, "dtype") or hasattr(x, "dtypes")
+    if isinstance(x, known) or has_own_batches(x) or is_array:
+        return False
+    return hasattr(x, "__iter__")

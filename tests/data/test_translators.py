@@ -10,8 +10,7 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 
 from keras_bert import Batching
-from keras_bert.preprocessing.batches import StreamBatches
-from keras_bert.preprocessing.translators import (
+from keras_bert.data.translators import (
     _TEXTS,
     count_of,
     first_element,
@@ -19,6 +18,7 @@ from keras_bert.preprocessing.translators import (
     text_names,
     with_first,
 )
+from keras_bert.preprocessing.batches import StreamBatches
 
 ROWS = ["a", "b", "c"]
 slices = tf.data.Dataset.from_tensor_slices(ROWS)

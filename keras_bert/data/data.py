@@ -3,36 +3,30 @@
 import contextlib
 import itertools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import keras
 import numpy as np
+import numpy.typing as npt
 
-from keras_bert.losses import Distillation
-from keras_bert.messages import NO_EXAMPLES, check_one_each, shown
-from keras_bert.preprocessing.batches import Batches, StreamBatches, prepared_batches
-from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
-from keras_bert.preprocessing.checked_numbers import example_weights, has_one_each
-from keras_bert.preprocessing.forms import (
-    first_to_validate_on,
-    inputs_of,
-    is_dataset,
-    is_single,
-    joined,
-    take,
-)
-from keras_bert.preprocessing.labels import AnyLabels, ClassLabels
-from keras_bert.preprocessing.prepared_inputs import (
+from keras_bert.data.columns import check_has_labels, check_structure, example_weights, has_one_each
+from keras_bert.data.prepared_inputs import (
     check_extra_inputs,
     input_arrays,
     with_checks,
     with_extra_arrays,
 )
+from keras_bert.data.translators import first_element, inputs_of
+from keras_bert.losses import Distillation
+from keras_bert.messages import NO_EXAMPLES, check_one_each, shown
+from keras_bert.preprocessing.batches import Batches, StreamBatches, row_batches
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
+from keras_bert.preprocessing.forms import Labels, in_numpy, is_dataset, is_single, take
+from keras_bert.preprocessing.labels import AnyLabels, ClassLabels
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.preprocessing.texts import in_parts
-from keras_bert.preprocessing.translators import first_element
 
 
 def unpacked(batch: Any) -> tuple[Any, Any, Any]:
@@ -347,25 +341,6 @@ class InputBatches(Inputs):
             yield packed if isinstance(packed, tuple) else (packed,)  # Keras takes only tuples
 
 
-def check_has_labels(task: keras.Model, has_labels: bool) -> None:
-    """Raises a ValueError if examples have labels and the task takes none, or the reverse."""
-    if task.loss is None or has_labels == task.takes_labels:
-        return
-    if task.takes_labels:
-        raise ValueError(
-            'There are no labels: pass y, as in fit(df["text"], df["label"]), or a dataset of '
-            "(text, label). A file is read first, as with pandas.read_csv."
-        )
-    raise ValueError(f"{type(task).__name__} learns from texts alone: leave the labels out.")
-
-
-def check_structure(task: keras.Model, y: Any) -> None:
-    """Raises a ValueError unless labels are a dict if the outputs are one."""
-    if y is not None and isinstance(task.output, dict) and not isinstance(y, dict):
-        names = ", ".join(task.output)
-        raise ValueError(f"{type(task).__name__} takes a dict of labels: {names}; got {shown(y)}.")
-
-
 def no_inputs(task: keras.Model, x: Any) -> ValueError:
     """Makes the error for data that a task doesn't take."""
     return ValueError(
@@ -381,3 +356,62 @@ def on_backend(batches: Any, task: keras.Model) -> Any:
     from keras_bert.graph.datasets import as_dataset
 
     return as_dataset(batches, not has_one_each(task))
+
+
+def prepared_batches(
+    x: Mapping[str, npt.ArrayLike],
+    y: Labels | None,
+    sample_weight: npt.ArrayLike | None,
+    batching: Batching,
+) -> Batches:
+    """Batches prepared inputs in memory."""
+    if isinstance(x, tuple):  # a dict for each text of an example
+        inputs = tuple(map(in_numpy, x))
+    else:
+        inputs = in_numpy(x)
+    targets = [in_numpy(part) for part in (y, sample_weight) if part is not None]
+    parts = (inputs, *targets)
+    first, *_ = keras.tree.flatten(parts)
+    lengths = np.zeros(len(first))  # rows keep their padding
+
+    def make(rows):
+        return keras.tree.map_structure(lambda values: values[rows], parts)
+
+    return row_batches(lengths, make, batching)
+
+
+def joined(elements: Iterable[Any], most: int | None = None) -> Any:
+    """Joins examples or batches, as a `tf.data.Dataset` yields them, to one batch of arrays."""
+    elements = list(itertools.islice(elements, most))
+    if not elements:
+        raise ValueError(NO_EXAMPLES)
+    leaves = keras.tree.flatten(elements[0])
+    are_examples = any(isinstance(leaf, bytes) for leaf in leaves)
+
+    def join(*leaves):
+        return np.stack(leaves) if are_examples else np.concatenate(leaves)
+
+    try:
+        return keras.tree.map_structure(join, *elements)
+    except ValueError as error:
+        raise ValueError("There are rows of different lengths: pad_to='full' pads all.") from error
+
+
+def first_to_validate_on(count: int, validation_split: float) -> int:
+    """Returns the index of the first example to validate on; those before it are to train on.
+
+    >>> first_to_validate_on(4, 0.25)
+    3
+    """
+    first = int(count * (1 - validation_split))
+    use = "validate" if first else "train"
+    if not 0 < first < count:
+        raise ValueError(f"{validation_split=} of {count} examples leaves none to {use} on.")
+    return first
+
+
+def may_have_weights(x: Any) -> bool:
+    """Returns whether `fit`'s x is our own batches, or a dataset with weights."""
+    if not is_dataset(x):
+        return isinstance(x, (Batches, StreamBatches))
+    return isinstance(x.element_spec, tuple) and len(x.element_spec) == 3

@@ -11,7 +11,7 @@ class Text(str):
     """Can be referred to weakly, unlike a str."""
 
 
-def test_texts_and_batches_of_a_stream_are_freed(tokenizer, make_backbone):
+def test_texts_and_batches_of_a_stream_are_freed(letters, make_backbone):
     texts = weakref.WeakSet()
 
     def rows():
@@ -20,8 +20,8 @@ def test_texts_and_batches_of_a_stream_are_freed(tokenizer, make_backbone):
             texts.add(text)
             yield text, 1
 
-    reader = BertClassifierPreprocessor(tokenizer, 8, label_names=["no", "yes"])
-    model = BertClassifier(make_backbone(vocabulary_size=66), preprocessor=reader)
+    reader = BertClassifierPreprocessor(letters, 8, label_names=["no", "yes"])
+    model = BertClassifier(make_backbone(), preprocessor=reader)
     batches = iter(model.batches(rows(), batching=Batching(64)))
     arrays = [weakref.ref(inputs["token_ids"]) for inputs, _ in itertools.islice(batches, 200)]
     gc.collect()

@@ -13,25 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import shown
-from keras_bert.preprocessing import translators
-from keras_bert.preprocessing.batches import (
-    StreamBatches,
-    alone,
-    fills_no_batch,
-    stream_batches,
-)
-from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.data import (
+from keras_bert.data import translators
+from keras_bert.data.columns import check_has_labels
+from keras_bert.data.data import (
     Raw,
     RawExamples,
-    check_has_labels,
     on_backend,
     unpacked,
 )
-from keras_bert.preprocessing.forms import is_dataset, is_single
-from keras_bert.preprocessing.prepared_inputs import extra_shapes
-from keras_bert.preprocessing.translators import (
+from keras_bert.data.prepared_inputs import extra_shapes
+from keras_bert.data.translators import (
     Pass,
     count_of,
     example_of_row,
@@ -39,6 +30,15 @@ from keras_bert.preprocessing.translators import (
     log_unread,
     text_names,
 )
+from keras_bert.messages import shown
+from keras_bert.preprocessing.batches import (
+    StreamBatches,
+    alone,
+    fills_no_batch,
+    stream_batches,
+)
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.forms import is_dataset, is_single
 
 _CHUNK = 1024  # examples that are read at once
 

@@ -1,0 +1,1 @@
+"""What users give to a verb of a task, looked at once: a class for each form."""

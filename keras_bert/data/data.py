@@ -182,7 +182,9 @@ class RawExamples(Raw, InMemory):
     def rows(self) -> Rows:
         """Reads the examples, with their labels and weights."""
         weights = example_weights(self.task, self.y, self.sample_weight)
-        return self.preprocessor.read(self.checked(), self.y, weights, with_labels=True)
+        rows = self.preprocessor.read(self.checked(), self.y, weights, with_labels=True)
+        rows.warn_if_cut(self.preprocessor)
+        return rows
 
     def for_keras(self, batching, steps=None, epochs=None):
         batches = self.batches(batching)

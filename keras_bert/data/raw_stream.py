@@ -41,6 +41,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import is_dataset, is_single
 
 _CHUNK = 1024  # examples that are read at once
+_SORTED = " They are the stream's first: shuffle it if it is sorted."
 
 
 class RawStream(Raw):
@@ -67,6 +68,7 @@ class RawStream(Raw):
         self.num_before = 0  # examples of the pass before the part that was read last
         self._pass = None  # that has begun
         self._first = None  # the first example, which all others are like
+        self._first_labels = None  # of the first part
         is_apart = self.y is not None or self.sample_weight is not None
         if is_apart and not self.is_read_once:
             raise ValueError(
@@ -94,6 +96,8 @@ class RawStream(Raw):
             return examples.for_keras(batching)
         batches = self.stream_batches(batching, steps, epochs)
         check_has_labels(self.task, isinstance(batches.first, tuple))
+        if epochs:
+            self.task.labels.warn_of_equal(self._first_labels, _SORTED)
         return on_backend(batches, self.task), None, None
 
     def batches(self, batching):
@@ -249,7 +253,8 @@ class RawStream(Raw):
     def _in_columns(self, elements):
         """Converts examples to `(x, y, sample_weight)`, in the forms of data in memory."""
         examples = list(map(self._example, elements))
-        if self._first is None:
+        is_first = self._first is None
+        if is_first:
             self._first = examples[0]
             if text_names(elements[0]) is not None:
                 log_unread(elements[0], self.extra_names)
@@ -267,6 +272,8 @@ class RawStream(Raw):
             )
         columns = list(map(list, zip(*examples, strict=True)))
         x, y, sample_weight = unpacked(columns)
+        if is_first:
+            self._first_labels = y
         if _names(x[0]) is not None:
             x = {name: [example[name] for example in x] for name in x[0]}
         return x, y, sample_weight

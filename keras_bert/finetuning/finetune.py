@@ -259,8 +259,7 @@ def _training_rows(run):
     model = run.model
     teacher = run.teaching.teacher
     if run.teaching.needs_labels:
-        data = model.data_to_fit(run.train, {"class_weight": run.settings.class_weight})
-        rows = model.preprocessor.read(data.x, data.y, data.sample_weight, with_labels=True)
+        rows = model.data_to_fit(run.train, {"class_weight": run.settings.class_weight}).rows()
     else:
         rows = rows_of_texts(model.preprocessor, run.train.x)
     if teacher is None:

@@ -50,7 +50,9 @@ class Predictor:
     def rows(self, rows, batch_size=None, **kwargs):
         """Predicts rows that the preprocessor read; pools those of examples that have several."""
         batch_size = Batching.of(batch_size=batch_size).batch_size
-        longest = self.task.preprocessor.sequence_length
+        preprocessor = self.task.preprocessor
+        rows.warn_if_cut(preprocessor)
+        longest = preprocessor.sequence_length
         outputs = row_outputs(self.task, rows, longest, batch_size, **kwargs)
         return keras.tree.map_structure(keras.ops.convert_to_numpy, rows.pooled(outputs))
 

@@ -12,7 +12,6 @@ from keras_bert.messages import (
     check_number,
     check_one_each,
     check_one_of,
-    logger,
     shown,
 )
 from keras_bert.metrics.nearest import (
@@ -29,7 +28,7 @@ from keras_bert.models import hard_negatives
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_parts import head_policy
 from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
-from keras_bert.preprocessing.forms import in_numpy, is_raw
+from keras_bert.preprocessing.forms import is_raw
 from keras_bert.preprocessing.texts import in_parts
 from keras_bert.presets.published import Published
 from keras_bert.saved import registered
@@ -175,12 +174,6 @@ class BertEmbedder(BertTask):
 
     def data_to_fit(self, data, arguments):
         self._check_pools()
-        is_pair = data.is_raw and not data.is_streamed and len(data.x.columns) > 1
-        scores = in_numpy(data.y).flat if is_pair and data.y is not None else ()
-        if len({*scores}) == 1:
-            logger.warning(
-                "All scores are %s. Positives alone are fit((texts, others)).", scores[0]
-            )
         return super().data_to_fit(data, arguments)
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):

@@ -253,12 +253,10 @@ class BertTask(
         Other data leave weights by class numbers in Keras's `arguments`.
         """
         labels = self.labels
-        is_class = isinstance(labels, ClassLabels)
-        if is_class:
-            labels.warn_of_one_class(data.y)
+        labels.warn_of_equal(data.y)
         if arguments.get("class_weight") is None:
             return data
-        if not is_class:
+        if not isinstance(labels, ClassLabels):
             raise ValueError(
                 f"class_weight needs one class for each text, and this {type(self).__name__} has "
                 "none: leave it out. Several labels of a text are weighed by "

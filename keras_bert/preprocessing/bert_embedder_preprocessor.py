@@ -14,7 +14,7 @@ from keras_bert.preprocessing.embedding_rows import (
     text_columns_rows,
 )
 from keras_bert.preprocessing.forms import Examples, Labels, as_arrays, one_each
-from keras_bert.preprocessing.labels import label_array
+from keras_bert.preprocessing.labels import Similarities, label_array
 from keras_bert.preprocessing.prompts import KINDS, prompt_of, prompts_by_name
 from keras_bert.preprocessing.text_rows import Rows, TextRows
 from keras_bert.preprocessing.texts import TextExamples, check_texts
@@ -46,6 +46,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     prompts: dict[str, str] | None = None
     default_prompt_name: str | None = None
 
+    labels = Similarities()
     max_texts = math.inf  # of an example to train on; to embed, up to 2
 
     def __post_init__(self):

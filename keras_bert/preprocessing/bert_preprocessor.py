@@ -95,6 +95,7 @@ class BertPreprocessor(KeepsArguments):
     multi_label = False  # whether a text may have several labels
     labels = AnyLabels()  # the rules of `targets`
     is_regression = False
+    warned_of_cut = False
     # The string inputs of the exported model, by name, with their ranks (None for any).
     signature: ClassVar[dict[str, int | None]] = {"text": None}
 

@@ -6,6 +6,7 @@ of prepared inputs. n examples, B of a batch, C classes, S sequence.
 
 import dataclasses
 import functools
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -53,6 +54,8 @@ class AnyLabels:
 
     names: Sequence[str] | None = None
 
+    if_equal = None  # what to do if all labels are equal; None if they may be
+
     def numbers(self, labels: Labels) -> Any:
         """Converts the labels of examples to the form of the loss; names become numbers."""
         return labels
@@ -63,6 +66,20 @@ class AnyLabels:
 
     def check_loss(self, labels: Labels, loss: Any, metrics: list) -> None:
         """Raises a ValueError if a compiled loss or metric takes labels in another form."""
+
+    def warn_of_equal(self, labels: Labels | None, hint: str = "") -> None:
+        """Warns if the labels of all examples are equal, unless they may be."""
+        labels = as_arrays(labels)
+        is_column = isinstance(labels, (list, np.ndarray)) and len(labels) > 1
+        if self.if_equal is None or not is_column:
+            return
+        first = labels[0]
+        are_equal = np.array_equal if np.ndim(first) else operator.eq
+        if all(are_equal(label, first) for label in labels):
+            what_to_do = self.if_equal + hint
+            logger.warning(
+                "All %d labels are %s: nothing can be learned.%s", len(labels), first, what_to_do
+            )
 
     def of_batch(self, numbers: Any) -> Any:
         """Returns the labels of a batch in a form that `numbers` takes."""
@@ -148,6 +165,7 @@ class ClassNumbers(AnyLabels):
 class ClassLabels(ClassNumbers):
     """A class for each text, `[n]`, by name or number; or one-hot, `[n, C]`."""
 
+    if_equal = ""
     num_axes = 1
     fix = (
         "Number the classes from 0, name them in label_names, or make the model with a larger "
@@ -216,15 +234,6 @@ class ClassLabels(ClassNumbers):
                 self.names[classes[0]],
             )
 
-    def warn_of_one_class(self, labels: Labels | None) -> None:
-        """Warns if all labels are the same class."""
-        labels = as_arrays(labels)
-        is_column = isinstance(labels, list) or getattr(labels, "ndim", 0) == 1
-        if not is_column or len(labels) < 2 or np.ndim(labels[0]):
-            return
-        if all(label == labels[0] for label in labels):
-            logger.warning("All %s labels are %s: nothing can be learned.", len(labels), labels[0])
-
     def counts(self, numbers: np.ndarray) -> dict[str, int]:
         """Counts the examples of each class, by name."""
         counts = np.bincount(class_numbers(numbers), minlength=len(self.names))
@@ -284,6 +293,8 @@ class Tags(AnyLabels):
 class SeveralLabels(AnyLabels):
     """Several classes for a text, or none: a list of names for each, or `[n, C]` of 0 and 1."""
 
+    if_equal = ""
+
     def numbers(self, labels: Labels) -> np.ndarray:
         """Converts labels to zeros and ones, float32 `[n, C]`.
 
@@ -316,6 +327,8 @@ class SeveralLabels(AnyLabels):
 class Numbers(AnyLabels):
     """The numbers of a regression, `[n]`, or `[n, C]` of several names."""
 
+    if_equal = ""
+
     def numbers(self, labels: Labels) -> np.ndarray:
         """Converts labels to float64."""
         what = "Labels of a regression"
@@ -323,6 +336,12 @@ class Numbers(AnyLabels):
             return one_each(number_array(what, labels, dtype="float64"))
         expected = f"numbers, [n, {len(self.names)}], of {', '.join(self.names)}"
         return number_array(what, labels, expected, _has_columns(self.names), dtype="float64")
+
+
+class Similarities(AnyLabels):
+    """The scores of pairs, `[n]`, or whatever else trains an embedder."""
+
+    if_equal = " Positives alone are fit((texts, others))."
 
 
 @dataclasses.dataclass
@@ -334,6 +353,7 @@ class Relevance(AnyLabels):
     """
 
     is_binary: bool = False
+    if_equal = ""
 
     def numbers(self, labels: Labels) -> np.ndarray:
         """Converts labels to float32."""
@@ -341,6 +361,10 @@ class Relevance(AnyLabels):
         return one_each(
             number_array("Relevance", labels, expected, lambda shape: len(shape) in (1, 2))
         )
+
+    def warn_of_equal(self, labels, hint=""):
+        if np.ndim(labels) == 1:  # those of several documents may be alike for all queries
+            super().warn_of_equal(labels, hint)
 
     def checked(self, numbers, inputs=None):
         if not self.is_binary:

@@ -134,7 +134,7 @@ def trained_windows(examples: Sequence[dict], preprocessor: Any) -> QuestionWind
         raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
     if len(trained) < len(examples):
         logger.warning(
-            "%d of %d questions have no answer at its answer_start, and don't train.",
+            "%d of %d questions have no answer at its answer_start, and are left out.",
             len(examples) - len(trained),
             len(examples),
         )

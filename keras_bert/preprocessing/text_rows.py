@@ -1,5 +1,6 @@
 """Texts as rows for the model. n texts, N rows, B rows of a batch."""
 
+import copy
 import dataclasses
 from collections.abc import Sequence
 from types import ModuleType
@@ -8,12 +9,14 @@ from typing import Any, Self
 import keras
 import numpy as np
 
+from keras_bert.messages import logger
 from keras_bert.preprocessing.batches import Batches, for_sequences, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
 
 LONGEST = Batching(pad_to="longest")
+_MOST_CUT = 0.1  # of rows, without a warning
 
 
 class Rows:
@@ -28,6 +31,9 @@ class Rows:
     def num_tokens(self) -> np.ndarray:
         """Returns the number of tokens of each row, int64 `[N]`."""
         raise NotImplementedError
+
+    def warn_if_cut(self, preprocessor: Any) -> None:
+        """Warns if many rows are truncated, once for a preprocessor, whatever it reads next."""
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
         """Makes `(inputs,)`, with labels, or with labels and weights, of rows by number, `[B]`."""
@@ -68,6 +74,26 @@ class TextRows(Rows):
 
     def num_tokens(self) -> np.ndarray:
         return self.packer.lengths(*self.columns)
+
+    def warn_if_cut(self, preprocessor):
+        whole = copy.copy(self)
+        whole.packer = dataclasses.replace(self.packer, sequence_length=2**31)
+        lengths = whole.num_tokens()
+        num_cut = np.sum(lengths > self.sequence_length)
+        if preprocessor.warned_of_cut or num_cut <= _MOST_CUT * len(lengths):
+            return
+        preprocessor.warned_of_cut = True
+        can_window = "window_stride" in preprocessor.arguments() and len(self.columns) == 1
+        logger.warning(
+            "%d of %d examples are cut to sequence_length=%d; the longest has at least %d tokens. "
+            "To read more, set model.preprocessor = model.preprocessor.like(model.preprocessor, "
+            "sequence_length=...), up to the backbone's max_sequence_length%s.",
+            num_cut,
+            len(lengths),
+            self.sequence_length,
+            lengths.max(),
+            ", or window_stride=..., which reads all of a text" if can_window else "",
+        )
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
         inputs = self.inputs(rows, batching)

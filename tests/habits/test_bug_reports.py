@@ -16,6 +16,7 @@ from keras_bert import (
     BertTokenizer,
     losses,
 )
+from keras_bert.preprocessing.labels import Relevance
 from keras_bert.readers import read_conll, read_squad
 
 TEXTS, LABELS = ["a b", "c d", "a a", "d"], ["no", "yes", "no", "yes"]
@@ -168,6 +169,34 @@ def test_texts_are_compared_as_the_folder_says(
             assert pearson == pytest.approx(np.corrcoef(pairs, scores)[0, 1], abs=1e-5)
 
 
+# Texts
+
+
+def test_texts_that_are_cut_are_told_once(classifier, caplog):
+    long, short = "a b c d e f " * 3, "a b"  # 18 tokens, of which 10 fit
+    texts = [long, short, short, long]
+    stream = [*zip(texts, LABELS, strict=True)] * 2
+    for verb in (
+        lambda model: model.fit(texts, LABELS, epochs=2, validation_data=(texts, LABELS)),
+        lambda model: model.fit(iter(stream), steps_per_epoch=2, epochs=2, batch_size=2),
+        lambda model: [model.answer(texts), model.answer(long)],
+    ):
+        model = classifier()
+        verb(model)
+        [message] = caplog.messages
+        assert "of 4 examples" in message or "of 8 examples" in message
+        assert "sequence_length=12; the longest has at least 20 tokens" in message
+        caplog.clear()
+    for advice in ({"sequence_length": 16}, {"window_stride": 5}):
+        model.preprocessor = model.preprocessor.like(model.preprocessor, **advice)
+        model.answer("a " * 14)
+    reader = classifier().preprocessor
+    reader.read([long] + [short] * 9).warn_if_cut(reader)  # a tenth
+    assert not caplog.messages
+    reader.read(([long], [short])).warn_if_cut(reader)
+    assert "23 tokens" in caplog.text and "window_stride" not in caplog.text  # of single texts
+
+
 # Labels
 
 
@@ -205,6 +234,23 @@ def test_labels_of_one_class_and_sorted_ones_are_told(classifier, caplog):
         texts = TEXTS * (len(labels) // 4)
         model.fit(texts, labels, validation_split=split, verbose=0)
         assert (told in caplog.text) if told else not caplog.records
+    caplog.clear()
+    model.fit(iter([(text, "no") for text in TEXTS]), steps_per_epoch=2, batch_size=2)
+    assert "All 4 labels are no" in caplog.text and "shuffle" in caplog.text
+    caplog.clear()
+    several = classifier(multi_label=True).labels
+    scores = classifier(["score"]).labels
+    for rules, equal, others in (
+        (several, [{"no", "yes"}] * 2, [{"no"}, {"yes"}]),
+        (several, np.ones((2, 2)), np.eye(2)),
+        (model.labels, np.eye(2)[[1, 1]], np.eye(2)),
+        (scores, [0.5, 0.5], [0.5, 0.1]),
+        (Relevance(), [1.0, 1.0], [[1, 0], [1, 0]]),
+    ):
+        for labels, told in ((equal, 1), (others, 0)):
+            rules.warn_of_equal(labels)
+            assert len(caplog.messages) == told, labels
+            caplog.clear()
 
 
 def test_labels_of_several_may_have_weights(classifier, refused, assert_close):

@@ -68,7 +68,10 @@ def test_pairs_hold_their_scores_in_any_list(model, eager, assert_close, caplog)
     for data in (rows, pairs, iter(rows)):
         assert_close(model.scores(data), expected)
     model.fit((ANCHORS, POSITIVES), np.ones((8, 1)))
-    assert "All scores are 1.0. Positives alone are fit((texts, others))" in caplog.text
+    assert (
+        "All 8 labels are [1.]: nothing can be learned. Positives alone are fit((texts, others))"
+        in caplog.text
+    )
 
 
 def test_streams_that_teach_nothing_are_refused(tensorflow, model, refused):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.files import whole
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in, read_bytes
 from keras_bert.files.whole import (
@@ -286,22 +285,6 @@ def test_a_working_directory_may_be_gone(tmp_path, monkeypatch):
     with whole_folder("new/../other") as new:
         write(new / "a", "")
     assert tree(".") == {"model/a": b"", "other/a": b""}
-
-
-def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
-    if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full on this system")
-    temporary = tmp_path / "x"
-    temporary.symlink_to("/dev/full")
-    monkeypatch.setattr(whole, "temporary_name", lambda path: str(temporary))
-    message = r"disk was full while .*/a was written.*\(.*No space left"
-    with (
-        pytest.raises(OSError, match=message) as caught,
-        whole_file(tmp_path / "a") as file,
-    ):
-        file.write("text" * 10000)
-    assert caught.value.errno == errno.ENOSPC
-    assert os.listdir(tmp_path) == [] and os.path.exists("/dev/full")
 
 
 def test_errors_of_the_block_stay_what_they_are(tensorflow):

@@ -116,6 +116,14 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(assert_close, whole, t
         assert (tmp_path / name).read_text() == (output / name).read_text()
 
 
+@pytest.mark.slow
+def test_a_stream_is_finetuned_like_lists(assert_close, whole, tmp_path):
+    model, history = run(tmp_path, **{**OPTIONS, "train": zip(TEXTS, LABELS, strict=True)})
+    _, expected, scores = whole
+    assert history == scores
+    assert_close(model.get_weights(), expected.get_weights(), sums=0)
+
+
 def spied(owner, name):
     """Records the calls of a method, which works as before."""
     return mock.patch.object(owner, name, autospec=True, side_effect=getattr(owner, name))

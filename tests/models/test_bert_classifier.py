@@ -58,10 +58,3 @@ def test_steps_that_executions_do_not_divide_are_refused(model, inputs, refused)
     for name in ("steps_per_epoch", "validation_steps"):
         refused(f"{name}.*=3 is not a multiple of.*=2", model.fit, *data, **{name: 3})
     refused("steps.*=3 is not a multiple of", model.predict, inputs, steps=3)
-
-
-def test_arguments_that_do_not_fit_are_named(make_backbone, preprocessor, refused):
-    short, small = make_backbone(max_sequence_length=8), make_backbone(vocabulary_size=29)
-    model = BertClassifier(short, 3)
-    refused("30 words.*only 29", BertClassifier, small, 3, preprocessor)
-    refused("sequence_length=12.* 8 positions", setattr, model, "preprocessor", preprocessor)

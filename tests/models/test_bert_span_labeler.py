@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from keras_bert import BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
+from keras_bert import BertSpanLabeler, BertSpanLabelerPreprocessor
 from keras_bert.preprocessing.texts import in_parts
 
 
@@ -36,13 +36,3 @@ def test_unusual_characters_are_answered_with_as_they_are(model):
     best = zip(answer["n_best_answer"], answer["n_best_start"], answer["n_best_end"], strict=True)
     assert all(context[start:end] == text for text, start, end in best)
     assert len(answer["n_best_answer"]) > 5
-
-
-def test_settings_are_kept_by_what_transformers_reads(model, tmp_path):
-    model.preprocessor = BertSpanLabelerPreprocessor.like(model.preprocessor, null_threshold=0.25)
-    model.save_to_hugging_face(tmp_path)
-    back = BertTask.from_preset(tmp_path)
-    assert type(back) is BertSpanLabeler and not back.load_report.new
-    settings = [task.preprocessor.get_config() for task in (back, model)]
-    stripped = [config["tokenizer"].pop("strip_private_use") for config in settings]
-    assert settings[0] == settings[1] and stripped == [True, False], "as transformers' tokenizers"

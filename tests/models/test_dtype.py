@@ -40,7 +40,7 @@ def modes(model):
 
 
 UNDER_POLICIES = {
-    "mixed_bfloat16": ["features", "questions", "choices", "weighted"],
+    "mixed_bfloat16": ["features", "questions", "choices", "documents", "weighted"],
     "mixed_float16": ["tags"],
     "bfloat16": ["pretrainer", "untied"],
 }
@@ -54,7 +54,7 @@ def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32
         task = make_case(name, make_backbone(dtype=policy))
         expected = under(policy, lambda name=name: make_case(name, make_backbone()))
         assert policies(task) == policies(expected)
-        scores = HEAD if name in ("features", "questions", "choices") else set()
+        scores = HEAD if name in ("features", "questions", "choices", "documents") else set()
         assert policies(task) == {policy} | scores
         pairs = zip(task.weights, expected.weights, strict=True)
         assert all((a.path, a.dtype) == (b.path, b.dtype) for a, b in pairs)

@@ -225,24 +225,6 @@ def test_scores_take_labels(made, refused):
         refused("scores needs", task.scores, x)
 
 
-def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocessor):
-    for name in (
-        "Classifier",
-        "TokenClassifier",
-        "MultipleChoice",
-        "Reranker",
-        "Embedder",
-    ):
-        arguments = {"num_classes": 3} if "Classifier" in name else {}
-        task = getattr(keras_bert, f"Bert{name}")(make_backbone(), **arguments)
-        task.preprocessor = preprocessor
-        assert type(task.preprocessor) is getattr(keras_bert, f"Bert{name}Preprocessor")
-        assert task.preprocessor.tokenizer is preprocessor.tokenizer
-        assert task.preprocessor.sequence_length == 12
-        task.preprocessor = None
-        assert task.preprocessor is None
-
-
 def test_a_pretrainer_reads_as_the_task_it_comes_from(make_backbone, preprocessor):
     encoder = make_backbone()
     model = keras_bert.BertClassifier(encoder, 3, preprocessor)

@@ -16,8 +16,6 @@ from keras_bert import (
     BertEmbedderPreprocessor,
     BertMultipleChoice,
     BertMultipleChoicePreprocessor,
-    FineTuning,
-    finetune,
 )
 from keras_bert.data.raw_stream import _read_ahead
 from tests.pairs.examples import BatchList
@@ -182,18 +180,6 @@ def other_task(make):
     """Another classifier on the same encoder, which isn't compiled."""
     model = make()
     return BertClassifier(model.backbone, preprocessor=model.preprocessor, dropout=0.0)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("eager_compile")
-def test_an_iterable_is_finetuned_like_a_list(other_task, tmp_path):
-    start, scores = other_task.get_weights(), []
-    for data in ((TEXTS, LABELS), iter(ROWS)):
-        other_task.set_weights(start)
-        options = {"settings": FineTuning(epochs=1), "batching": Batching(2)}
-        folder = tmp_path / str(len(scores))
-        scores.append(finetune(other_task, data, (TEXTS, LABELS), folder, **options))
-    assert scores[0] == scores[1]
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")

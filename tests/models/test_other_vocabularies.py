@@ -17,7 +17,7 @@ from keras_bert import (
     prepare_corpus,
 )
 from tests import vocabularies
-from tests.vocabularies import BERT, LANGUAGES, ODD, odd_texts
+from tests.vocabularies import BERT
 
 MAKE = {"roberta": vocabularies.byte_pairs, "xlm-roberta": vocabularies.unigrams}
 
@@ -134,26 +134,6 @@ def test_the_served_model_takes_token_ids(make_task, roberta, tensorflow, tmp_pa
     inputs = {n: tensorflow.constant(v) for n, v in model.preprocessor(["a b"]).items()}
     label = served["serving_default"](**inputs)["label"].numpy()[0].decode()
     assert label == model.answer("a b")["label"]
-
-
-@pytest.mark.slow
-def test_transformers_reads_as_ours(make_task, tokenizer, architecture, transformers, tmp_path):
-    model = make_task("pairs", tokenizer, architecture)
-    model.save_to_hugging_face(tmp_path)
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    texts = [*LANGUAGES, *ODD, *odd_texts(300)]
-    assert theirs(texts, add_special_tokens=False)["input_ids"] == tokenizer(texts)
-    texts = (
-        ["a b c d", "狐狸 x", "e"],
-        ["b", "", "Лиса перешла дорогу, и никто её не видел."],
-    )
-    given = theirs(*texts, padding="max_length", truncation=True, max_length=12)
-    inputs = model.preprocessor(*texts)
-    assert given["input_ids"] == inputs["token_ids"].tolist()
-    assert given["attention_mask"] == inputs["padding_mask"].tolist()
-    network = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path)
-    kind = {"xlm-roberta": "XLMRoberta", "roberta": "Roberta"}[architecture]
-    assert type(network).__name__ == f"{kind}ForSequenceClassification"
 
 
 def test_tokens_of_modernbert_are_those_of_its_folder(untraced, assert_same, tmp_path):

@@ -7,8 +7,6 @@ import pytest
 from keras_bert import (
     BertEmbedder,
     BertEmbedderPreprocessor,
-    BertReranker,
-    BertRerankerPreprocessor,
     BertTask,
     ModernBertBackbone,
 )
@@ -91,18 +89,6 @@ def test_modernbert_of_a_folder_in_shards(
     assert "lacks" not in caplog.text, "an embedder doesn't read the head that isn't there"
     assert_close(embedder.encode_query(TEXTS), model.encode_query(TEXTS))
     assert_close(embedder.encode_document(TEXTS), model.encode_document(TEXTS))
-
-
-def test_modernbert_as_a_cross_encoder(theirs, letters, modern, assert_close, tmp_path):
-    reader = BertRerankerPreprocessor(letters, sequence_length=12)
-    ours = BertReranker(modern, preprocessor=reader)
-    ours.save_to_hugging_face(tmp_path / "ours")
-    model = theirs.CrossEncoder(str(tmp_path / "ours"), device="cpu")
-    model.save(str(tmp_path / "theirs"))
-    pairs = list(zip(TEXTS, OTHERS, strict=True))
-    expected = model.predict(pairs, convert_to_numpy=True)
-    for reranker in (ours, BertTask.from_preset(tmp_path / "theirs")):
-        assert_close([answer["score"] for answer in reranker.answer(pairs)], expected)
 
 
 @pytest.mark.parametrize("kind", ["pairs", "scores", "matryoshka"])

@@ -1,6 +1,5 @@
-"""The vocabulary in `.keras` files: an asset, and the list in the config of older files."""
+"""The vocabulary in `.keras` files is an asset."""
 
-import json
 import zipfile
 
 import keras
@@ -17,18 +16,11 @@ def classifier(make_case, backbone):
     return make_case("classes", backbone)
 
 
-def tokenizer_config(config):
-    """The tokenizer's part of a task's serialized config."""
-    return config["config"]["preprocessor"]["config"]["tokenizer"]
-
-
-def rewrite(path, change, without=()):
+def rewrite(path, change):
     """Writes a `.keras` file again: `change` edits its dict of members in place."""
     with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist() if name not in without}
-    config = json.loads(members["config.json"])
-    change(config, members)
-    members["config.json"] = json.dumps(config).encode()
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
@@ -43,27 +35,11 @@ def assert_same(loaded, task):
         np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.slow
-def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
-    classifier, tmp_path
+def test_a_task_in_a_folder_or_inside_another_model_keeps_its_vocabulary(
+    classifier, inputs, tmp_path
 ):
-    task, path = classifier, tmp_path / "task.keras"
-    keras.saving.save_model(task, path)
-    words = task.preprocessor.tokenizer.get_vocabulary()
-    with zipfile.ZipFile(path) as archive:
-        assert archive.read(ASSET).decode().splitlines() == words
-        config = json.loads(archive.read("config.json"))
-    assert tokenizer_config(config)["vocabulary"].keys() == {"size", "sha256"}
-    assert_same(keras.saving.load_model(path), task)
-    task.save(tmp_path / "folder", zipped=False)
-    assert (tmp_path / "folder" / ASSET).is_file()
-    assert_same(keras.saving.load_model(tmp_path / "folder"), task)
-    # As in older files.
-    rewrite(path, lambda c, _: tokenizer_config(c).update(vocabulary=words), without=[ASSET])
-    assert_same(keras.saving.load_model(path), task)
-
-
-def test_a_task_inside_another_model_keeps_its_vocabulary(classifier, inputs, tmp_path):
+    classifier.save(tmp_path / "folder", zipped=False)
+    assert_same(keras.saving.load_model(tmp_path / "folder"), classifier)
     places = {n: keras.Input([12], dtype="int32", name=n) for n in inputs}
     outer = keras.Model(places, keras.layers.Softmax()(classifier(places)))
     outer.save(tmp_path / "outer.keras")
@@ -75,14 +51,14 @@ def test_a_task_inside_another_model_keeps_its_vocabulary(classifier, inputs, tm
 def test_a_file_with_another_vocabulary_does_not_load(classifier, tmp_path, refused):
     path = tmp_path / "task.keras"
     classifier.save(path)
-    rewrite(path, lambda _, m: m.update({ASSET: m[ASSET].replace(b"\nb\n", b"\nB\n")}))
+    rewrite(path, lambda m: m.update({ASSET: m[ASSET].replace(b"\nb\n", b"\nB\n")}))
     refused("not the vocabulary that the model was saved with", keras.saving.load_model, path)
 
 
 def test_a_tokenizer_without_its_asset_says_so(classifier, tmp_path, refused):
     path = tmp_path / "task.keras"
     classifier.save(path)
-    rewrite(path, lambda config, members: None, without=[ASSET])
+    rewrite(path, lambda members: members.pop(ASSET))
     loaded = keras.saving.load_model(path)
     tokenizer = loaded.preprocessor.tokenizer
     assert tokenizer.vocabulary_size() == 30 and "30 tokens" in repr(tokenizer)

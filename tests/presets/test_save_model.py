@@ -71,7 +71,7 @@ def test_at_any_limit_what_was_there_stays(tmp_path, file_limit):
         largest = max(map(len, before.values()))
         model = filled(2)
         for limit in (1, largest // 9, largest // 2, largest * 7 // 8, largest - 1):
-            full = pytest.raises(OSError, match="The disk was full while .* written")
+            full = pytest.raises(OSError, match=f"The disk was full while .*{folder}.* written")
             with file_limit(limit), full:
                 write(model, folder / "model")
             assert contents(folder) == before

@@ -68,16 +68,18 @@ X, Y = {"token_ids": np.arange(32).reshape(8, 4) % 25 + 5}, np.arange(8) % 2
 def test_packed_rows_train_as_their_sequences_alone(make_backbone, assert_close):
     padded = {
         "token_ids": [[5, 6, 7, 8], [9, 10, 11, 0]],
+        "segment_ids": [[0, 0, 1, 1], [0, 1, 1, 0]],
         "padding_mask": [[1, 1, 1, 1], [1, 1, 1, 0]],
         "mask_positions": [[1], [2]],
     }
     packed = {
         "token_ids": [[5, 6, 7, 8, 9, 10, 11, 0]],
+        "segment_ids": [[0, 0, 1, 1, 0, 1, 1, 0]],
         "sequence_ids": [[1, 1, 1, 1, 2, 2, 2, 0]],
         "cls_positions": [[0, 4, 0]],  # the last slot is unused
         "mask_positions": [[1, 6]],
     }
-    model, found = BertPretrainer(make_backbone(dropout=0.0)), []
+    model, found = BertPretrainer(make_backbone(dropout=0.0, relative_bias=True)), []
     start, settings = model.get_weights(), model.default_compile_args()
     for x, tokens, are_random in (
         (padded, [[12], [14]], [0, 1]),

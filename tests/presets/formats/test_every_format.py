@@ -57,13 +57,15 @@ def test_activations_have_the_names_of_transformers(backbone, tmp_path):
 
 def test_the_preprocessor_comes_back(backbone, words, tmp_path):
     tokenizer = BertTokenizer(words, lowercase=False, strip_private_use=True)
+    names = {"label_names": ["O", "B-größer"]}
     for cls, own in (
-        (BertClassifier, {"truncation": "head_tail"}),
-        (BertClassifier, {"truncation": "longest_first"}),
-        (BertTokenClassifier, {}),
+        (BertClassifier, {**names, "truncation": "head_tail"}),
+        (BertClassifier, {**names, "truncation": "longest_first"}),
+        (BertTokenClassifier, names),
+        (BertSpanLabeler, {"null_threshold": 0.25, "max_question_length": 4}),
     ):
-        reader = cls.preprocessor_class()(tokenizer, 16, label_names=["O", "B-größer"], **own)
-        model = cls(backbone(num_layers=1), 2, reader, dropout=0.3)
+        reader = cls.preprocessor_class()(tokenizer, 16, **own)
+        model = cls(backbone(num_layers=1), preprocessor=reader)
         model.save_to_hugging_face(tmp_path)
         for back in (
             BertTask.from_preset(tmp_path).preprocessor,

@@ -305,6 +305,39 @@ def letters():
     return BertTokenizer(VOCABULARY)
 
 
+@pytest.fixture(scope="session")
+def make_classifier(make_backbone, letters):
+    """Makes a tiny `BertClassifier` that reads rows of 12 tokens, with settings of its text."""
+    from keras_bert import BertClassifier, BertClassifierPreprocessor
+
+    def make(num_classes=None, backbone=None, dropout=0.1, num_features=0, **settings):
+        reader = BertClassifierPreprocessor(letters, **{"sequence_length": 12, **settings})
+        backbone = backbone or make_backbone(dropout=dropout)
+        arguments = {"dropout": dropout, "num_features": num_features}
+        return BertClassifier(backbone, num_classes, reader, **arguments)
+
+    return make
+
+
+@pytest.fixture
+def reloaded(tmp_path):
+    """A function that gives a model as it is loaded from a `.keras` file, to run eagerly."""
+
+    def load(model):
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+        loaded.run_eagerly = True
+        return loaded
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def tf():
+    """TensorFlow for `tf.data`, whatever the backend."""
+    return pytest.importorskip("tensorflow", reason="pip install tensorflow")
+
+
 @pytest.fixture
 def preprocessor(letters):
     from keras_bert import BertPreprocessor

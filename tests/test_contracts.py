@@ -30,6 +30,7 @@ from keras_bert.layers.packed_rows import ClsVectors, MeanVectors
 from keras_bert.layers.pooling import Pooling
 from keras_bert.layers.self_attention import SelfAttention
 from tests import vocabularies
+from tests.pairs.models import ENCODERS
 
 X = np.random.default_rng(1).normal(size=(2, 5, 8)).astype("float32")
 IDS = np.array([[2, 7, 7, 3, 0], [2, 9, 3, 0, 0]])
@@ -81,10 +82,7 @@ SIZES = {name: np.int64(size) for name, size in SIZES.items()}  # as NumPy count
 BERT = of(keras_bert.BertBackbone, **SIZES)
 BACKBONES = {
     "BERT": of(BERT, num_segments=np.int64(3), dropout=0.2, activation="gelu_approximate"),
-    "DistilBERT": of(BERT, architecture="distilbert", num_segments=0),
-    "ELECTRA": of(BERT, architecture="electra", embedding_dim=8),
-    "XLM-RoBERTa": of(BERT, architecture="xlm-roberta", num_segments=1),
-    "MPNet": of(BERT, architecture="mpnet", num_segments=0, relative_bias=True),
+    **{name: of(BERT, **own) for name, own in ENCODERS.items() if name not in ("BERT", "RoBERTa")},
     "ModernBERT": of(keras_bert.ModernBertBackbone, **SIZES, window=1, global_every=2),
 }
 

@@ -58,15 +58,6 @@ def test_every_kind_of_character_gives_the_tokens_of_python(
     assert_same(tokenizer, in_one_context(varied_characters))
 
 
-@pytest.mark.weekly
-def test_every_character_gives_the_tokens_of_python(alphabet, assigned_characters):
-    others = [chr(point) for point in range(0, 0x110000, 64) if not 0xD800 <= point < 0xE000]
-    every = sorted({*assigned_characters, *others})
-    for lowercase in (True, False):
-        tokenizer = BertTokenizer(alphabet(every, lowercase), lowercase)
-        assert_same(tokenizer, [" ".join(CONTEXTS).replace("{0}", c) for c in every])
-
-
 def test_words_are_measured_in_characters(alphabet):
     letters = "aé字😀한Σ"
     words = [letter * n for letter in letters for n in (66, 67, 200, 201)]

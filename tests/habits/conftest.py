@@ -35,21 +35,9 @@ def backend_is(name):
 
 
 @pytest.fixture(scope="session")
-def tokenizer():
-    return keras_bert.BertTokenizer(VOCABULARY)
-
-
-@pytest.fixture(scope="session")
-def make_encoder(make_backbone, varied):
-    """Makes a tiny encoder without dropout, whose outputs differ from text to text."""
-    return lambda: varied(make_backbone(dropout=0.0))
-
-
-@pytest.fixture(scope="session")
-def preset(make_encoder, tokenizer, tmp_path_factory):
+def preset(make_classifier, varied, tmp_path_factory):
     """The folder of a classifier of "no" and "yes" without dropout."""
-    preprocessor = keras_bert.BertClassifierPreprocessor(tokenizer, 8, label_names=NAMES)
-    model = keras_bert.BertClassifier(make_encoder(), preprocessor=preprocessor, dropout=0.0)
+    model = varied(make_classifier(dropout=0.0, sequence_length=8, label_names=NAMES))
     generator = np.random.default_rng(6)
     model.head.kernel.assign(generator.normal(0, 0.7, model.head.kernel.shape))
     folder = tmp_path_factory.mktemp("preset")
@@ -165,16 +153,6 @@ def trained_as(assert_close, same_weights):
         same_weights(model, other)
 
     return check
-
-
-@pytest.fixture
-def tf():
-    return pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-
-
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="PyTorch is not installed")
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_the_state_dict_of_torch(model, preset, alike):
 
 
 @pytest.mark.slow
-def test_a_keras_model_around_a_model_is_saved(make_backbone, tmp_path, assert_close):
+def test_a_keras_model_around_a_model_is_saved(make_backbone, reloaded, assert_close):
     choices = BertMultipleChoice(make_backbone())
     encoder = ModernBertBackbone(30, 2, 2, 16, 24)
     ends = (
@@ -69,23 +69,19 @@ def test_a_keras_model_around_a_model_is_saved(make_backbone, tmp_path, assert_c
     )
     for x, vectors in ends:
         model = keras.Model(x, keras.layers.Softmax()(vectors))
-        model.save(tmp_path / "model.keras")
-        loaded = keras.models.load_model(tmp_path / "model.keras")
         shape = (2, 3, 4)[-len(x["token_ids"].shape) :]
         given = {name: np.ones(shape, "int32") for name in x}
         given["token_ids"] = np.arange(np.prod(shape)).reshape(shape)
-        assert_close(loaded(given), model(given))
+        assert_close(reloaded(model)(given), model(given))
 
 
 @pytest.mark.filterwarnings("ignore")  # of layers without weights, and of the optimizer's slots
-def test_a_quantized_model_with_an_optimizer_is_saved(preset, tmp_path, assert_close):
+def test_a_quantized_model_with_an_optimizer_is_saved(preset, reloaded, assert_close):
     for mode in ("int4", "int8"):
         model = BertClassifier.from_preset(preset)
         model.compile("adam", run_eagerly=EAGERLY)
         model.fit(TEXTS, LABELS, verbose=0)
         model.quantize(mode)
-        model.save(tmp_path / "a.keras")
-        loaded = keras.saving.load_model(tmp_path / "a.keras")
-        loaded.run_eagerly = EAGERLY
+        loaded = reloaded(model)
         assert_close(loaded.predict(TEXTS, verbose=0), model.predict(TEXTS, verbose=0))
         loaded.fit(TEXTS, LABELS, verbose=0)

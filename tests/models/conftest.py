@@ -98,12 +98,6 @@ def assert_same(assert_close):
     return check
 
 
-@pytest.fixture(scope="session")
-def tf():
-    """TensorFlow for `tf.data`, whatever the backend."""
-    return pytest.importorskip("tensorflow", reason="pip install tensorflow")
-
-
 @pytest.fixture
 def eager_compile(monkeypatch):
     """Makes each `compile` of a task compile to run eagerly, also where the library calls it."""

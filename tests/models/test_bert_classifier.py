@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor
 from keras_bert.models import row_outputs
 from keras_bert.preprocessing import batching as batching_module
 
@@ -12,9 +11,8 @@ TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x 
 
 
 @pytest.fixture
-def model(backbone, letters):
-    reader = BertClassifierPreprocessor(letters, sequence_length=12, label_names=["0", "1", "2"])
-    return BertClassifier(backbone, num_classes=3, preprocessor=reader)
+def model(make_classifier):
+    return make_classifier(label_names=["0", "1", "2"])
 
 
 def test_several_tpus_predict_every_text(assert_close, model, monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor
+from keras_bert import BertClassifier
 from keras_bert.metrics import expected_calibration_error
 from keras_bert.metrics.calibration import best_threshold
 
@@ -19,12 +19,11 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def make(make_backbone, letters, varied, untraced):
+def make(make_classifier, varied, untraced):
     """Makes a classifier that runs eagerly."""
 
     def make(name, **settings):
-        reader = BertClassifierPreprocessor(letters, 8, **SETTINGS[name], **settings)
-        return untraced(varied(BertClassifier(make_backbone(), preprocessor=reader)))
+        return untraced(varied(make_classifier(sequence_length=8, **SETTINGS[name], **settings)))
 
     return make
 
@@ -110,8 +109,8 @@ def test_each_label_may_have_its_threshold(make, untraced, tmp_path, refused):
     refused("2 classes or multi_label", make("two classes").choose_threshold, [], per_label=True)
 
 
-def test_what_has_no_temperature_or_threshold_is_refused(make, letters, make_backbone, refused):
-    score = BertClassifier(make_backbone(), 1, BertClassifierPreprocessor(letters, 8))
+def test_what_has_no_temperature_or_threshold_is_refused(make, make_classifier, refused):
+    score = make_classifier(1)
     labels = LABELS[:, 0]
     for message, call, y in (
         ("regression", score.calibrate, labels),

@@ -6,7 +6,6 @@ import pandas
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor
 from tests.models.test_bert_classifier import TEXTS
 
 LABELS = np.array([0, 1, 1, 0, 1, 0, 0, 1])
@@ -14,9 +13,8 @@ FEATURES = np.random.default_rng(1).normal([3e6, 0.1, 7], [7, 1e-4, 0], (8, 3))
 
 
 @pytest.fixture
-def model(make_backbone, letters, varied, eager):
-    reader = BertClassifierPreprocessor(letters, sequence_length=12)
-    return eager(varied(BertClassifier(make_backbone(), 2, reader, num_features=3)))
+def model(make_classifier, varied, eager):
+    return eager(varied(make_classifier(2, num_features=3)))
 
 
 def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs):

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor
+from keras_bert import BertClassifier
 from keras_bert.preprocessing.forms import take
 from tests.models.test_bert_classifier import TEXTS
 from tests.models.test_every_task import of_one_class
@@ -17,16 +17,14 @@ NAMES = ["low", "mid", "high"]
 
 
 @pytest.fixture
-def model(make_backbone, letters, eager):
+def model(make_classifier, eager):
     """A classifier that no step changes."""
-    reader = BertClassifierPreprocessor(letters, sequence_length=12, label_names=NAMES)
-    model = BertClassifier(make_backbone(dropout=0.0), 3, reader, dropout=0.0)
+    model = make_classifier(dropout=0.0, label_names=NAMES)
     return eager(model, optimizer=keras.optimizers.SGD(0.0))
 
 
-def test_a_single_label_is_a_sigmoid_too(backbone, letters, eager, inputs):
-    reader = BertClassifierPreprocessor(letters, 12, label_names=["red"], multi_label=True)
-    model = eager(BertClassifier(backbone, 1, reader))
+def test_a_single_label_is_a_sigmoid_too(make_classifier, eager, inputs):
+    model = eager(make_classifier(label_names=["red"], multi_label=True))
     assert isinstance(model.loss, keras.losses.BinaryCrossentropy)
     assert set(model.answer(inputs)[0]) == {"probabilities", "is_label", "labels"}
 

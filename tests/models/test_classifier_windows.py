@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor
 from tests.models.test_every_task import of_one_class
 
 TEXTS = [
@@ -20,12 +19,9 @@ X = {"text": TEXTS, "features": np.full((6, 1), 2.0)}
 
 
 @pytest.fixture(scope="module")
-def model(make_backbone, letters, varied, eager):
+def model(make_classifier, varied, eager):
     """A classifier with weights far from the start; each test sets how it reads windows."""
-    keras.utils.set_random_seed(1)
-    reader = BertClassifierPreprocessor(letters, sequence_length=12)
-    encoder = make_backbone(dropout=0.0)
-    model = varied(BertClassifier(encoder, 3, reader, dropout=0.0, num_features=1))
+    model = varied(make_classifier(3, dropout=0.0, num_features=1))
     model.adapt_features(np.arange(6.0)[:, None])
     return eager(model)
 

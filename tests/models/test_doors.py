@@ -23,17 +23,15 @@ NAN, INF = float("nan"), float("inf")
 
 
 @pytest.fixture(scope="module")
-def model(make_backbone, letters, eager):
+def model(make_classifier, eager):
     """A classifier that no step changes."""
-    named = BertClassifierPreprocessor(letters, sequence_length=12, label_names=["no", "yes"])
-    model = BertClassifier(make_backbone(dropout=0.0), 2, named, dropout=0.0)
+    model = make_classifier(dropout=0.0, label_names=["no", "yes"])
     return eager(model, optimizer=keras.optimizers.SGD(0.0))
 
 
 @pytest.fixture(scope="module")
-def regression(make_backbone, letters, eager):
-    reader = BertClassifierPreprocessor(letters, sequence_length=12)
-    return eager(BertClassifier(make_backbone(), 1, reader))
+def regression(make_classifier, eager):
+    return eager(make_classifier(1))
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,7 @@ def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32
         *(pytest.param(n, marks=WEEKLY) for n in TASKS[1:-2]),
     ],
 )
-def test_every_file_keeps_the_dtype(make_backbone, make_case, difference, tmp_path, name):
+def test_every_file_keeps_the_dtype(make_backbone, make_case, difference, reloaded, tmp_path, name):
     whole = DTypePolicyMap("float32", {r".*(dense|value|embedding|logits|pooler)": INT8})
     settings = [
         ("mixed_bfloat16", {}),
@@ -85,12 +85,10 @@ def test_every_file_keeps_the_dtype(make_backbone, make_case, difference, tmp_pa
         task = make_case(name, make_backbone(dtype=dtype), **of_head)
         assert dtype is not whole or modes(task) >= 8
         x = inputs_of(task)
-        task.save(tmp_path / "model.keras")
         task.save_to_preset(tmp_path / "preset")
         copy = type(task).from_config(json.loads(json.dumps(task.get_config())))
         copy.set_weights(task.get_weights())
-        of_file = keras.models.load_model(tmp_path / "model.keras")
-        for loaded in (copy, of_file, type(task).from_preset(tmp_path / "preset")):
+        for loaded in (copy, reloaded(task), type(task).from_preset(tmp_path / "preset")):
             assert policies(loaded) == policies(task) and modes(loaded) == modes(task)
             assert policies(loaded.backbone) == policies(task.backbone)
             assert loaded.get_config() == task.get_config()

@@ -128,10 +128,9 @@ def test_parts_of_a_batch_are_dropped_out_alike_twice(make_backbone, preprocesso
     assert losses[0] - losses[1] == pytest.approx(sum(steps) / 1e-5, rel=0.1)
 
 
-def test_it_is_saved_with_its_loss(model, eager, tmp_path, preprocessor):
+def test_it_is_saved_with_its_loss(model, eager, reloaded, tmp_path, preprocessor):
     trained = BertEmbedder(model.backbone, preprocessor=preprocessor, matryoshka_dims=(16, 4))
-    eager(trained).save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
+    loaded = reloaded(eager(trained))
     assert loaded.loss.matryoshka_dims == loaded.matryoshka_dims == (16, 4)
     trained.save_to_preset(tmp_path / "preset")
     assert BertEmbedder.from_preset(tmp_path / "preset", truncate_dim=4).matryoshka_dims == (4,)

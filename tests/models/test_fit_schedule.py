@@ -59,12 +59,10 @@ def test_a_checkpoint_that_no_run_could_resume_from_is_refused(model, tmp_path, 
     refused(r"resume.*compile\(AdamW", model.fit, X, Y, callbacks=callbacks, verbose=0)
 
 
-def test_a_second_fit_starts_a_schedule_of_its_own(model, tmp_path):
+def test_a_second_fit_starts_a_schedule_of_its_own(model, reloaded):
     rates_of(model, batch_size=40)
     assert np.allclose(rates_of(model, epochs=2, batch_size=20), schedule(4))
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    loaded.run_eagerly = True
+    loaded = reloaded(model)
     assert int(loaded.optimizer.iterations) == 4
     assert np.allclose(rates_of(loaded, batch_size=20), schedule(2))
 

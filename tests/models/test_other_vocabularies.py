@@ -3,7 +3,6 @@
 import json
 import logging
 
-import keras
 import numpy as np
 import pytest
 
@@ -90,12 +89,10 @@ def test_entities_are_words_without_their_spaces(make_task, tokenizer):
     assert all(found == found.strip() for found in answer["entity_text"])
 
 
-def test_tasks_answer_after_saving(make_task, tokenizer, cases, untraced, assert_same, tmp_path):
+def test_tasks_answer_after_saving(make_task, tokenizer, cases, assert_same, reloaded):
     for name in ("tags", "questions"):
         model, x = make_task(name, tokenizer), cases[name][1]
-        model.save(tmp_path / "model.keras")
-        loaded = untraced(keras.saving.load_model(tmp_path / "model.keras"))
-        assert_same(loaded.answer(x), model.answer(x))
+        assert_same(reloaded(model).answer(x), model.answer(x))
 
 
 def test_hugging_face_folders_come_and_go(

@@ -9,7 +9,6 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor
 from keras_bert.estimators import TextClassifier
 
 LETTERS = np.array([*"abcdefghijklmnopqrstuvwxy"])
@@ -18,10 +17,9 @@ SETTINGS = {"epochs": 1, "batch_size": 64, "sequence_length": 16, "random_state"
 
 
 @pytest.fixture(scope="module")
-def preset(make_backbone, letters, tmp_path_factory):
+def preset(make_classifier, tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoder")
-    reader = BertClassifierPreprocessor(letters, 16, label_names=["x", "y"])
-    BertClassifier(make_backbone(), preprocessor=reader).save_to_preset(folder)
+    make_classifier(label_names=["x", "y"], sequence_length=16).save_to_preset(folder)
     return folder
 
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 import keras_bert
-from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor, BertTask
+from keras_bert import BertBackbone, BertTask
 from keras_bert.files.new_folder import CARD_MARK, is_own_card
 from keras_bert.presets.model_card import Card, write_card
 
@@ -50,9 +50,8 @@ def eagerly():
 
 
 @pytest.fixture
-def classifier(backbone, preprocessor):
-    reader = BertClassifierPreprocessor.like(preprocessor, label_names=["n", "y"])
-    return BertClassifier(backbone, 2, reader)
+def classifier(make_classifier):
+    return make_classifier(label_names=["n", "y"])
 
 
 def text_of(folder):

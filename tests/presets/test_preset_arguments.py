@@ -38,12 +38,11 @@ def test_known_presets_are_listed_by_name(keras_hub):
 
 
 @pytest.fixture(scope="module")
-def reviews(make_backbone, letters, tmp_path_factory):
+def reviews(make_classifier, tmp_path_factory):
     """The folder of a classifier with a setting of each kind."""
     settings = {"truncation": "tail", "threshold": 0.3, "window_stride": 4}
-    reader = BertClassifierPreprocessor(letters, 12, label_names=["no", "yes"], **settings)
     folder = tmp_path_factory.mktemp("reviews")
-    BertClassifier(make_backbone(), 2, reader).save_to_preset(folder)
+    make_classifier(label_names=["no", "yes"], **settings).save_to_preset(folder)
     return folder
 
 

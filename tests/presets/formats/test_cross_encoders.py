@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor, BertReranker, BertTask
+from keras_bert import BertClassifier, BertReranker, BertTask
 from keras_bert.presets.formats.hugging_face import read_hugging_face
 
 MODULES = "torch.nn.modules."
@@ -14,10 +14,9 @@ VERSION_4 = {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.
 
 
 @pytest.fixture
-def folder(make_backbone, letters, randomized, tmp_path):
+def folder(make_classifier, randomized, tmp_path):
     """A folder of transformers with one label, of a `BertClassifier`."""
-    reader = BertClassifierPreprocessor(letters, sequence_length=12)
-    model = randomized(BertClassifier(make_backbone(), 1, reader, dropout=0.3))
+    model = randomized(make_classifier(1, dropout=0.3))
     model.save_to_hugging_face(tmp_path / "theirs")
     return tmp_path / "theirs"
 
@@ -58,11 +57,10 @@ def test_one_label_is_a_classifier_that_loads_as_a_reranker(folder, same, caplog
 
 
 def test_two_classes_rank_by_the_second_and_three_are_refused(
-    make_backbone, letters, randomized, tmp_path, refused, assert_close
+    make_classifier, randomized, tmp_path, refused, assert_close
 ):
-    reader = BertClassifierPreprocessor(letters, sequence_length=12)
     for num_classes in (2, 3):
-        model = randomized(BertClassifier(make_backbone(), num_classes, reader))
+        model = randomized(make_classifier(num_classes))
         model.save_to_hugging_face(tmp_path)
         if num_classes == 3:
             refused("3 labels.*BertBackbone.from_preset", BertReranker.from_preset, tmp_path)

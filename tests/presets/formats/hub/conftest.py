@@ -14,8 +14,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from huggingface_hub import constants
 
-from keras_bert import BertClassifier, BertPreprocessor
-
 FILE = "/(?:datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)"
 API = "/api/(?:models|datasets)/([^/]+/[^/]+)"
 TOKEN = "hf_secret"
@@ -217,6 +215,5 @@ def tiny(their_classifier, words):
 
 
 @pytest.fixture(scope="module")
-def classifier(backbone, randomized, letters):
-    reader = BertPreprocessor(letters, sequence_length=12)
-    return randomized(BertClassifier(backbone(), num_classes=2, preprocessor=reader))
+def classifier(backbone, randomized, make_classifier):
+    return randomized(make_classifier(2, backbone()))

@@ -4,11 +4,10 @@ Keras has one backend to a process, so each of these runs in processes of its ow
 """
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.gates import ROOT
 
 
 def where(is_installed):

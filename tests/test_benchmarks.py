@@ -2,11 +2,12 @@
 
 import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+from tests.gates import ROOT
+
+BENCHMARKS = ROOT / "benchmarks"
 PLAN = BENCHMARKS / "plan" / "plan.py"
 LOADED = [path for path in sorted(BENCHMARKS.glob("[!_]*.py")) if "transformers_f" not in path.stem]
 LOADED.append(PLAN)

@@ -4,14 +4,11 @@ import doctest
 import importlib
 import inspect
 import pkgutil
-from pathlib import Path
 
 import pytest
 
 import keras_bert
-from tests.gates import NAMESPACES
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.gates import NAMESPACES, ROOT
 
 
 def test_public_names_are_exact_and_documented_with_an_example():

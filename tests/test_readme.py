@@ -6,16 +6,14 @@ import itertools
 import re
 import shlex
 import shutil
-from pathlib import Path
 
 import pytest
 
 import keras_bert
 import quickstart
 from keras_bert.sizes import tiny
-from tests.gates import PAGES, README, text_of
+from tests.gates import PAGES, README, ROOT, text_of
 
-ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = [  # replaced with a tiny model of the same format
     '"hf://google-bert/bert-base-uncased"',
     '"hf://sentence-transformers/all-MiniLM-L6-v2"',

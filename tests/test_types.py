@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module
-from pathlib import Path
 
 import keras
 import pytest
@@ -15,10 +14,8 @@ import keras_bert
 from keras_bert.presets.loading_arguments import LoadingArguments
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import accepted_arguments, setting_names
-from tests.gates import NAMESPACES
+from tests.gates import NAMESPACES, PACKAGE, ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "keras_bert"
 LIKE_KERAS = ("keras_bert.layers", "keras_bert.models")
 
 

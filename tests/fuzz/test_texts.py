@@ -3,9 +3,7 @@
 `make fuzz` runs these properties for longer, with new examples.
 """
 
-import runpy
 import unicodedata
-from pathlib import Path
 
 import pytest
 
@@ -21,11 +19,11 @@ from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.text_files import TextSpan
 from keras_bert.graph.tokenizer import graph_tokenizer
 from keras_bert.reports import Reports
+from tests.text.rule_by_rule import SPECIAL, RuleByRuleTokenizer
 
-REFERENCE = runpy.run_path(str(Path(__file__).parents[1] / "text" / "rule_by_rule.py"))
 PIECES = [*"abcé.字Σσς'#", "ab", "bc", "abc", "ᄒ", "ᅡ", "ᆫ", "ß", "ss", "."]
 WORDS = [
-    *REFERENCE["SPECIAL"],
+    *SPECIAL,
     *dict.fromkeys([*PIECES, *(f"##{piece}" for piece in PIECES)]),
 ]
 
@@ -39,8 +37,8 @@ ordered = texts.filter(lambda text: not any(unicodedata.category(c) == "Mc" for 
 @pytest.fixture(scope="module")
 def pairs():
     """A tokenizer and its reference, for lowercase and cased text."""
-    reference = REFERENCE["RuleByRuleTokenizer"]
-    return [(BertTokenizer(WORDS, kind), reference(WORDS, kind)) for kind in (True, False)]
+    kinds = (True, False)
+    return [(BertTokenizer(WORDS, kind), RuleByRuleTokenizer(WORDS, kind)) for kind in kinds]
 
 
 def tokenized(tokenizer, texts):

@@ -75,8 +75,39 @@ def test_each_dataset_is_read_as_lists(tf, dataset, preset, reads_as_lists):
     reads_as_lists(longer, rows=[0, 2, 3, 4, 6, 7])
 
 
-def test_labels_of_torch_are_read_as_lists(torch, reads_as_lists):
+class Unsized(Iterable):
+    """Can be indexed, but has no length."""
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+
+def test_each_loader_is_read_as_lists(torch, reads_as_lists):
+    rows, loading = list(zip(TEXTS, NAMED, strict=True)), torch.utils.data
+
+    class Stream(loading.IterableDataset):
+        def __iter__(self):
+            return iter(EXAMPLES)
+
+    def columns(rows):
+        return tuple(map(list, zip(*rows, strict=True)))
+
+    def by_name(rows):
+        return dict(zip(("text", "label"), columns(rows), strict=True))
+
+    for collate in (functools.partial(list), columns, by_name):
+        reads_as_lists(loading.DataLoader(rows, batch_size=4, collate_fn=collate))
+    reads_as_lists(loading.DataLoader(Stream(), batch_size=4))
+    for form in (loading.DataLoader(rows, batch_size=None), Unsized(rows)):
+        reads_as_lists(form)
     reads_as_lists(TEXTS, torch.tensor(LABELS))
+
+
+def test_batches_of_grain_are_read_as_lists(reads_as_lists):
+    grain = pytest.importorskip("grain", reason="grain is not installed")
+    source = grain.MapDataset.source(EXAMPLES)
+    for form in (source.batch(4), source.to_iter_dataset().batch(4)):
+        reads_as_lists(form)
 
 
 def arrow(rows):

@@ -1,6 +1,5 @@
 """Iterables of raw examples train and answer as lists of them."""
 
-import functools
 import itertools
 import threading
 
@@ -36,40 +35,6 @@ class Loader:
         return iter(next(self.passes))
 
 
-class Unsized(Loader):
-    """Can be indexed, but has no length."""
-
-    def __getitem__(self, index):
-        return ROWS[index]
-
-
-def columns_of(rows):
-    return tuple(map(list, zip(*rows, strict=True)))
-
-
-def columns_by_name(rows):
-    return dict(zip(("text", "label"), columns_of(rows), strict=True))
-
-
-def forms_of_grain():
-    source = pytest.importorskip("grain", reason="grain is not installed").MapDataset
-    source = source.source(NUMBERED)
-    return [source.batch(4), source.to_iter_dataset().batch(4)]
-
-
-def forms_of_torch():
-    loading = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
-
-    class Stream(loading.IterableDataset):
-        def __iter__(self):
-            return iter(NUMBERED)
-
-    loader = loading.DataLoader
-    collates = (functools.partial(list), columns_of, columns_by_name)
-    collated = [loader(ROWS, batch_size=4, collate_fn=collate) for collate in collates]
-    return [*collated, loader(Stream(), batch_size=4), loader(ROWS, batch_size=None)]
-
-
 @pytest.fixture(scope="module")
 def make(make_classifier):
     """Gives the same classifier each time, with the weights that it started with."""
@@ -91,14 +56,6 @@ def train(make):
         return make().fit(*data, **{**SETTINGS, **options}).history["loss"]
 
     return train
-
-
-@pytest.mark.parametrize("forms", [lambda: [Unsized(ROWS)], forms_of_grain, forms_of_torch])
-def test_an_iterable_is_read_like_lists(forms, make, assert_close):
-    model, options = make(), {"batching": SETTINGS["batching"]}
-    expected = [*model.batches(TEXTS, LABELS, **options)]
-    for form in forms():
-        assert_close([*model.batches(form, **options)], expected, sums=0)
 
 
 def test_each_pass_is_read_again(train):

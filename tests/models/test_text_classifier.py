@@ -5,6 +5,7 @@ import random
 import weakref
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
@@ -105,5 +106,8 @@ def test_the_rate_warms_up_in_the_first_tenth_of_the_steps(make, monkeypatch):
     assert [float(rates[0](step)) for step in (0, 2, 20)] == pytest.approx([2.5e-5, 5e-5, 0])
 
 
-def test_one_class_is_refused(make, refused):
+def test_one_class_and_missing_labels_are_refused(make, refused):
     refused("got 1 class, no", make().fit, TEXTS, ["no"] * 16)
+    series = pd.Series([*LABELS[:6], None])
+    for y in (series, series.to_frame(), [*LABELS[:6], np.nan]):
+        refused("Label 6 is (nan|None): leave the example out", make().fit, TEXTS[:7], y)

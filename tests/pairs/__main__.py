@@ -17,12 +17,12 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from tests.gates import ROOT
 from tests.pairs.covering import Covering, matches
 from tests.pairs.factors import PLAIN, factors_of
 from tests.pairs.refused import REFUSED, forbidden
 from tests.pairs.worker import outcome, prepare
 
-ROOT = Path(__file__).resolve().parents[2]
 BACKENDS = ("tensorflow", "jax", "torch")
 ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "-1",

@@ -3,9 +3,9 @@
 `docs/limits.md` shows it; `python -m tests.pairs.refused` writes that page.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
+from tests.gates import ROOT
 from tests.pairs.factors import FACTORS
 
 TASKS = FACTORS["task"]
@@ -304,7 +304,7 @@ REFUSED = [
 ]
 
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "limits.md"
+PAGE = ROOT / "docs" / "limits.md"
 BEGIN = """# What doesn't go together
 
 Any two features should give the numbers that each gives without the other, or an error that says

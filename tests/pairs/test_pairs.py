@@ -2,19 +2,15 @@
 
 import importlib.util
 import itertools
-import sys
 from datetime import date
-from pathlib import Path
 
 import keras
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT))
-
-from tests.pairs.covering import Covering  # noqa: E402
-from tests.pairs.factors import FACTORS  # noqa: E402
-from tests.pairs.refused import EXPORTS, PAGE, forbidden, others, page  # noqa: E402
+from tests.gates import ROOT
+from tests.pairs.covering import Covering
+from tests.pairs.factors import FACTORS
+from tests.pairs.refused import EXPORTS, PAGE, forbidden, others, page
 
 AFTER = others("after", *EXPORTS, "int8")  # without what takes long
 FLOAT32, COARSE = ("float32",), others("dtype", "float32")

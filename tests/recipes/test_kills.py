@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.gates import ROOT
+
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).resolve().parents[2]
 SEED = os.environ.get("KILL_SEED")
 KILLS = {  # the writes before which a recipe is killed, one kill after the other; -1 is the last
     "prepare_corpus": [-1],

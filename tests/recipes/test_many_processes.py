@@ -2,13 +2,13 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 import keras_bert
+from tests.gates import ROOT
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+RECIPES = ROOT / "recipes"
 
 
 DIFFERENT = """

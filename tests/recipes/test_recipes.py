@@ -1,7 +1,6 @@
 """Properties of all recipes together."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -18,8 +17,9 @@ from _shared import (
 )
 from _tables import read_table
 from keras_bert.training import processes
+from tests.gates import ROOT
 
-RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+RECIPES = ROOT / "recipes"
 PATHS = sorted(RECIPES.glob("[a-z]*.py"))
 
 

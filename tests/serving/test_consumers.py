@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import keras_bert
+from tests.gates import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = Path(os.environ.get("CONSUMERS", ROOT / ".venv-consumers"))
 TEXTS = ["Berlin is a city on the river Spree.", "Where is Berlin?"]
 MODELS = {  # {folder: (class, examples, key of its answers)}

@@ -1,16 +1,11 @@
 """Fixtures of the training tests."""
 
-import sys
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
 
 import keras_bert
 from keras_bert import testing
-
-sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 
 @pytest.fixture

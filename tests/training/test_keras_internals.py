@@ -4,11 +4,11 @@ Ruff finds private modules and those of other objects (TID251, SLF001); here, wh
 """
 
 import ast
-from pathlib import Path
 
 import keras
 
-PACKAGE = Path(__file__).resolve().parents[2] / "keras_bert"
+from tests.gates import PACKAGE
+
 INTERNALS = PACKAGE / "training" / "keras_internals.py"
 
 

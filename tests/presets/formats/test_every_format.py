@@ -117,9 +117,7 @@ def test_a_model_of_bfloat16_is_written(encoder, folder, as_ours, same, tmp_path
     assert all(v.value.trainable for v in frozen.weights)  # so that TensorFlow can
 
 
-def test_an_earlier_model_of_any_format_is_replaced_and_nothing_else(
-    backbone, preprocessor, tmp_path, refused
-):
+def test_an_earlier_model_of_any_format_is_replaced(backbone, preprocessor, tmp_path):
     encoder, folder = backbone(num_layers=1), tmp_path / "model"
     embedder = BertEmbedder(encoder, preprocessor=preprocessor)
     for save in (embedder.save_to_preset, embedder.save_to_hugging_face):
@@ -127,9 +125,6 @@ def test_an_earlier_model_of_any_format_is_replaced_and_nothing_else(
     encoder.save_to_hugging_face(folder)
     files = ["README.md", "config.json", "model.safetensors"]
     assert sorted(path.name for path in folder.iterdir()) == files
-    (folder / "notes.txt").write_text("by hand")
-    message = "holds notes.txt, which would be lost"
-    refused(message, encoder.save_to_hugging_face, folder)
 
 
 def test_errors_of_any_library_tell_a_full_disk():

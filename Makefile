@@ -32,7 +32,8 @@ check: .venv/ready ## The default tests of folders or files, as in AREA="text mo
 	$(BIN)/python -m pytest -q -m "not slow and not shared" $(addprefix tests/,$(AREA))
 
 # Each worker has a core of its own.
-test: export TF_NUM_INTRAOP_THREADS ?= 1
+test test-slow: export TF_NUM_INTRAOP_THREADS ?= 1
+test-slow: export OMP_NUM_THREADS ?= 1
 test: .venv/ready ## The default tests
 	$(PYTEST) --dist loadfile -m "not slow and not shared"
 

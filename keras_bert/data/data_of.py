@@ -45,9 +45,10 @@ def data_of(
         with_labels: bool, whether a stream of raw examples yields labels, too.
     """
     _check_labels_apart(x, y)
-    x = as_rows(in_python(x), extra_shapes(task))
-    y = _listed_column(y)
-    sample_weight = _listed_column(sample_weight)
+    extra_names = extra_shapes(task)
+    x, *columns = in_python((x, y, sample_weight))
+    x = as_rows(x, extra_names)
+    y, sample_weight = map(_listed_column, columns)
     is_stream = False
     if is_iterable(x) or are_rows(x):
         x, first = with_first(x)
@@ -97,7 +98,6 @@ def for_validation(data: Data, batching: Batching, steps: int | None) -> Any:
 
 def _listed_column(values):
     """Returns a column of a data set, which can only be iterated over, as a list."""
-    values = in_python(values)
     is_column = is_iterable(values) and hasattr(values, "__getitem__")
     return list(values) if is_column else values
 

@@ -76,11 +76,13 @@ class TextRows(Rows):
         return self.packer.lengths(*self.columns)
 
     def warn_if_cut(self, preprocessor):
+        if preprocessor.warned_of_cut:
+            return
         whole = copy.copy(self)
         whole.packer = dataclasses.replace(self.packer, sequence_length=2**31)
         lengths = whole.num_tokens()
         num_cut = np.sum(lengths > self.sequence_length)
-        if preprocessor.warned_of_cut or num_cut <= _MOST_CUT * len(lengths):
+        if num_cut <= _MOST_CUT * len(lengths):
             return
         preprocessor.warned_of_cut = True
         can_window = "window_stride" in preprocessor.arguments() and len(self.columns) == 1

@@ -8,6 +8,8 @@ import numpy as np
 from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.checked_numbers import is_column, weight_arrays
 from keras_bert.preprocessing.forms import one_each
+from keras_bert.preprocessing.labels import class_numbers
+from keras_bert.preprocessing.text_rows import ops_of
 
 
 def example_weights(
@@ -63,3 +65,20 @@ def _is_column(values):
     if isinstance(values, (str, bytes, dict)) or getattr(values, "shape", None) == ():
         return False
     return hasattr(values, "__len__") and hasattr(values, "__getitem__")
+
+
+def weighted_by_class(batches: Any, class_weight: dict[int, float]) -> Any:
+    """Returns batches whose weights are multiplied by those of their classes.
+
+    Labels, arrays or tensors, are class numbers, perhaps in a column, or one-hot: both have one
+    more axis than the weights.
+    """
+    by_class = np.array([*class_weight.values()], "float32")  # [C]
+
+    def weighted(x, labels, weights=None):
+        ops = ops_of(labels)
+        is_deep = weights is None or len(labels.shape) > len(weights.shape)
+        of_class = ops.take(by_class, class_numbers(labels) if is_deep else labels)
+        return x, labels, of_class if weights is None else ops.cast(weights, "float32") * of_class
+
+    return batches.map(weighted)

@@ -3,7 +3,7 @@
 import contextlib
 import itertools
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import keras
@@ -19,12 +19,12 @@ from keras_bert.data.prepared_inputs import (
 )
 from keras_bert.data.translators import first_element, inputs_of
 from keras_bert.losses import Distillation
-from keras_bert.messages import NO_EXAMPLES, check_one_each, shown
+from keras_bert.messages import NO_EXAMPLES, check_one_each, logger, shown
 from keras_bert.preprocessing.batches import Batches, StreamBatches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.forms import Labels, in_numpy, is_dataset, is_single, take
-from keras_bert.preprocessing.labels import AnyLabels, ClassLabels
+from keras_bert.preprocessing.labels import AnyLabels, ClassLabels, class_numbers
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.preprocessing.texts import in_parts
 
@@ -126,7 +126,8 @@ class InMemory(Data):
         validation = self.part(slice(start, None))
         labels = self.task.labels
         if isinstance(labels, ClassLabels) and self.y is not None:
-            labels.check_split(*map(self.task.targets, (training.y, validation.y)))
+            numbers = map(self.task.targets, (training.y, validation.y))
+            warn_of_split(labels.names, *map(class_numbers, numbers))
         return training, validation
 
     def part(self, part: slice) -> Self:
@@ -417,3 +418,21 @@ def may_have_weights(x: Any) -> bool:
     if not is_dataset(x):
         return isinstance(x, (Batches, StreamBatches))
     return isinstance(x.element_spec, tuple) and len(x.element_spec) == 3
+
+
+def warn_of_split(names: Sequence[str], first: np.ndarray, last: np.ndarray) -> None:
+    """Warns of class numbers to validate on, `last`, that are none of the `first`."""
+    classes = np.unique(last)
+    unseen = np.setdiff1d(classes, first)
+    if unseen.size:
+        logger.warning(
+            "The first examples, to train on, have none of %s, which the last ones have: shuffle "
+            "the examples before validation_split.",
+            ", ".join(names[number] for number in unseen),
+        )
+    elif len(last) > 9 and len(classes) == 1:
+        logger.warning(
+            "The last examples, which validate, are all %s: shuffle the examples before "
+            "validation_split.",
+            names[classes[0]],
+        )

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.data.columns import check_columns, example_weights
+from keras_bert.data.columns import check_columns, example_weights, weighted_by_class
 from keras_bert.data.data import may_have_weights, reading
 from keras_bert.data.data_of import data_of, for_validation, validation_data_of
 from keras_bert.messages import NO_EXAMPLES, check_number
@@ -25,12 +25,7 @@ from keras_bert.preprocessing.batches import Batches, StreamBatches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 from keras_bert.preprocessing.forms import as_arrays, in_numpy, is_dataset
-from keras_bert.preprocessing.labels import (
-    AnyLabels,
-    ClassLabels,
-    SeveralLabels,
-    weighted_by_class,
-)
+from keras_bert.preprocessing.labels import AnyLabels, ClassLabels, SeveralLabels
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_passed_on, layers_config, model_from_config
 from keras_bert.presets.save_model import save_adapter

@@ -217,23 +217,6 @@ class ClassLabels(ClassNumbers):
                 "the preprocessor's multi_label."
             )
 
-    def check_split(self, first: np.ndarray, last: np.ndarray) -> None:
-        """Warns of class numbers to validate on, `last`, that are none of the `first`."""
-        classes = np.unique(class_numbers(last))
-        unseen = np.setdiff1d(classes, class_numbers(first))
-        if unseen.size:
-            logger.warning(
-                "The first examples, to train on, have none of %s, which the last ones have: "
-                "shuffle the examples before validation_split.",
-                ", ".join(self.names[number] for number in unseen),
-            )
-        elif len(last) > 9 and len(classes) == 1:
-            logger.warning(
-                "The last examples, which validate, are all %s: shuffle the examples before "
-                "validation_split.",
-                self.names[classes[0]],
-            )
-
     def counts(self, numbers: np.ndarray) -> dict[str, int]:
         """Counts the examples of each class, by name."""
         counts = np.bincount(class_numbers(numbers), minlength=len(self.names))
@@ -441,23 +424,6 @@ def class_numbers(numbers: Any) -> Any:
     if len(numbers.shape) > 1 and numbers.shape[-1] != 1:
         return ops.argmax(numbers, axis=-1)
     return ops.cast(ops.reshape(numbers, [-1]), "int64")
-
-
-def weighted_by_class(batches: Any, class_weight: dict[int, float]) -> Any:
-    """Returns batches whose weights are multiplied by those of their classes.
-
-    Labels, arrays or tensors, are class numbers, perhaps in a column, or one-hot: both have one
-    more axis than the weights.
-    """
-    by_class = np.array([*class_weight.values()], "float32")  # [C]
-
-    def weighted(x, labels, weights=None):
-        ops = ops_of(labels)
-        is_deep = weights is None or len(labels.shape) > len(weights.shape)
-        of_class = ops.take(by_class, class_numbers(labels) if is_deep else labels)
-        return x, labels, of_class if weights is None else ops.cast(weights, "float32") * of_class
-
-    return batches.map(weighted)
 
 
 def takes_one_hot(part: Any) -> bool:

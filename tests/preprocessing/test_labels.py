@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from keras_bert.data.columns import weighted_by_class
 from keras_bert.preprocessing.checked_numbers import extra_input_array, weight_arrays
 from keras_bert.preprocessing.labels import (
     Choices,
@@ -10,7 +11,6 @@ from keras_bert.preprocessing.labels import (
     Numbers,
     SeveralLabels,
     as_label_names,
-    weighted_by_class,
 )
 
 NAMES = ["bad", "fine", "good"]

@@ -166,6 +166,20 @@ def tensorflow():
     return tensorflow
 
 
+@pytest.fixture
+def eagerly():
+    """Runs functions of TensorFlow without tracing them, which takes longer than a few steps."""
+    if keras.backend.backend() != "tensorflow":
+        yield
+        return
+    import tensorflow
+
+    tensorflow.config.run_functions_eagerly(True)
+    yield
+    tensorflow.config.run_functions_eagerly(False)
+    keras.config.set_dtype_policy("float32")
+
+
 @pytest.fixture(scope="session")
 def torch():
     return pytest.importorskip("torch", reason='pip install ".[parity]"')

@@ -76,8 +76,14 @@ def test_layers(name):
     testing.run_layer(make, *inputs, **named)
 
 
-SIZES = {"vocabulary_size": 30, "num_layers": 2, "num_heads": 2, "hidden_dim": 16}
-SIZES |= {"intermediate_dim": 24, "max_sequence_length": 16}
+SIZES = {
+    "vocabulary_size": 30,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 16,
+    "intermediate_dim": 24,
+    "max_sequence_length": 16,
+}
 SIZES = {name: np.int64(size) for name, size in SIZES.items()}  # as NumPy counts them
 BERT = of(keras_bert.BertBackbone, **SIZES)
 BACKBONES = {

@@ -43,7 +43,7 @@ def books(tmp_path_factory):
 @pytest.fixture(scope="module")
 def published(books):
     """A folder of Hugging Face with a tiny BERT of random weights."""
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "fine", "dull", "book", "what"]
+    words = "[PAD] [UNK] [CLS] [SEP] [MASK] a fine dull book what".split()
     pretrainer = keras_bert.BertPretrainer(
         keras_bert.BertBackbone(len(words), **{**tiny, "num_layers": 1}),
         preprocessor=keras_bert.BertPreprocessor(keras_bert.BertTokenizer(words), 32),

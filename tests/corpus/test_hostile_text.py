@@ -24,8 +24,6 @@ UNITS = [
     "He went out. She stayed in. ",
     "“He went out. ",
     "a",
-]
-UNITS += [
     ".",
     "。",
     "。…",
@@ -34,8 +32,12 @@ UNITS += [
     "``" + "他" * 18,
     "<A>! ",
     "! ",
+    "Mr. ",
+    '"',
+    "'a ",
+    "(",
+    "1. ",
 ]
-UNITS += ["Mr. ", '"', "'a ", "(", "1. "]
 SPACES = ("a", " ", "b")
 SENTENCES = [  # what comes before, what is repeated, and what comes after
     *(("", unit, "") for unit in UNITS),

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(
 )
 EAGER = functools.partialmethod(BertTask.compile, run_eagerly=True)  # nothing to trace
 NAN, INF = float("nan"), float("inf")
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "book", "film"]
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] good bad book film".split()
 TEXTS = ["good book", "bad book", "good film", "bad film"] * 2
 LABELS = ["pro", "contra"] * 4
 OPTIONS = {

@@ -24,8 +24,6 @@ WRONG = [
     "x",
     "1",
     "\ud800",
-]
-WRONG += [
     "a\nb",
     "..",
     "/etc/passwd",
@@ -36,8 +34,10 @@ WRONG += [
     {"": None},
     [1, "x"],
     {"type": "x"},
+    "gelu",
+    "keras_bert>sizes",
+    "keras_bert>finetune",
 ]
-WRONG += ["gelu", "keras_bert>sizes", "keras_bert>finetune"]
 
 
 class Odd:
@@ -64,8 +64,6 @@ ODD = [
     b"\xff",
     "[MASK]",
     object(),
-]
-ODD += [
     len,
     Ellipsis,
     Odd(),
@@ -73,15 +71,11 @@ ODD += [
     datetime.date(2020, 1, 1),
     range(2),
     {1, 2},
-]
-ODD += [
     np.int64(2),
     np.float32("nan"),
     np.str_("a"),
     np.array(["a", None], object),
     np.eye(2),
-]
-ODD += [
     np.zeros((0, 2)),
     np.array(3),
     np.zeros(2, [("a", int)]),

@@ -45,8 +45,12 @@ def same(value):
     return value
 
 
-FORMS = [*[same] * 6, np.array, tf.constant, slices, lambda value: slices(value).batch(2)]
-FORMS += [
+FORMS = [
+    *[same] * 6,
+    np.array,
+    tf.constant,
+    slices,
+    lambda value: slices(value).batch(2),
     Stream,
     lambda value: (row for row in [value]),
     lambda value: slices((value, value)),
@@ -131,10 +135,16 @@ def test_odd_objects_work_or_say_what_is_wrong(doors, data):
         pass
 
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcde"]
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a b c d e".split()
 KINDS = ["", *"Classifier TokenClassifier SpanLabeler MultipleChoice Reranker".split()]
-BACKBONE = {"vocabulary_size": 10, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}
-BACKBONE |= {"intermediate_dim": 8, "max_sequence_length": 16}
+BACKBONE = {
+    "vocabulary_size": 10,
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 8,
+    "max_sequence_length": 16,
+}
 STEPS = {"peak_learning_rate": 1e-4, "warmup_steps": 1, "total_steps": 9}
 numbers = st.integers(-3, 12) | st.floats(-1e30, 1e30)  # larger sizes are valid, and are built
 

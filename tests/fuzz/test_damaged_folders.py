@@ -18,9 +18,14 @@ from tests.fuzz.conftest import EXAMPLES
 from tests.fuzz.drawn import damaged_bytes, damaged_json, seeds
 from tests.presets.formats import conftest as formats
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", "##a", "##b"]
-SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
-SIZES |= {"max_sequence_length": 16}
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a b c d e f g h ##a ##b".split()
+SIZES = {
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 12,
+    "max_sequence_length": 16,
+}
 
 
 def write_google(folder):

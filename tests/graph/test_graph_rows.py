@@ -54,7 +54,7 @@ def predict(kind, classes, inputs):
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    special = "[PAD] [UNK] [CLS] [SEP] [MASK]".split()
     return keras_bert.BertTokenizer([*special, *PIECES, *(f"##{piece}" for piece in PIECES)])
 
 

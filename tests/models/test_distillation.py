@@ -144,7 +144,7 @@ def test_what_cannot_teach_says_why(pair, cases, make_backbone, letters, tmp_pat
     ):
         run = examples, examples, tmp_path / "run", *settings
         refused(message, finetune, taught, *run, teacher=teacher_given)
-    words = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "b", "a"])
+    words = BertTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] b a".split())
     cased = BertTokenizer(letters.get_vocabulary(), lowercase=False)
     for message, tokenizer, changed in (
         (

@@ -139,13 +139,11 @@ def test_right_inputs_pass_in_every_form(model, assert_close, tf):
 
 def test_a_table_is_read_by_the_names_of_its_columns(model, caplog, refused):
     pandas = pytest.importorskip("pandas", reason='pip install ".[recipes]"')
-    columns = {"sentence": ["a", "b"], 7: ["x", "y"], "question": ["c", "d"]}
-    table = pandas.DataFrame(columns)
-    for rows in (table, columns, table.to_dict("records"), iter(table.to_dict("records"))):
+    table = pandas.DataFrame({"sentence": ["a", "b"], 7: ["x", "y"], "question": ["c", "d"]})
+    for rows in (table, iter(table.to_dict("records"))):
         assert list(data_of(model, rows).in_memory().x) == [("c", "a"), ("d", "b")]
-        assert [record.getMessage() for record in caplog.records] == [
-            "Texts are read from question and sentence; nothing reads 7."
-        ]
+        [record] = caplog.records
+        assert record.getMessage() == "Texts are read from question and sentence; nothing reads 7."
         caplog.clear()
     assert model.answer({"text": "a", "text_pair": "b", "id": "7"}) == model.answer(("a", "b"))
     assert "nothing reads id" in caplog.text
@@ -187,14 +185,12 @@ def test_a_batching_stands_in_place_of_a_size(refused):
 def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, refused):
     weights = [[NAN, 1], [None, 1], [1, -1], [1j, 1], ["1", "1"], 1, [[1.0], [1.0, 2.0]]]
     weights.append(np.zeros(2, [("a", "f4")]))
-    labels = [[0.5, 1], [0, NAN], [-1, 0], np.array([[0], [2]])]
     count = "There are 2 (examples|rows) but"
     wrong = [(model, [0, 1], column, "sample_weight must ") for column in weights]
-    wrong += [(model, y, None, "be in 0 to 1.*got .* at .*num_classes=1") for y in labels]
+    wrong.append((model, [0.5, 1], None, "be in 0 to 1.*got .* at .*num_classes=1"))
     for y in (1, {"no"}, iter([0, 1])):
         wrong.append((model, y, None, "y must have a value for each example"))
-    for y in ([0.5, NAN], [INF, 1]):
-        wrong.append((regression, y, None, "Labels of a regression must be finite"))
+    wrong.append((regression, [INF, 1], None, "Labels of a regression must be finite"))
     wrong.append((regression, np.zeros((2, 0)), None, r"a number for each.*shape \(2, 0\)"))
     wrong += [(model, [], None, f"{count} 0 "), (model, [0], None, f"{count} 1 ")]
     wrong.append((model, [0, 1], [1.0], f"{count} 1 "))
@@ -207,15 +203,13 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, ref
     refused("0 rows but 2 labels", model.scores, {"token_ids": None}, [0, 1])
 
 
-def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, several, tf):
+def test_datasets_of_such_weights_and_labels_end_in_an_error(model, several, tf):
     slices = tf.data.Dataset.from_tensor_slices
     texts = ["a", "b"]
     prepared = {"token_ids": IDS}
     errors = (ValueError, tf.errors.InvalidArgumentError)
     for task, parts, message in (
         (model, (texts, [0, 1], [1.0, NAN]), "must be .*numbers"),
-        (regression, (prepared, [1.0, INF]), "must be .*numbers"),
-        (model, (prepared, [0.5, 1.0]), "Labels must be in 0 to 1"),
         (model, (texts, np.eye(2)), "Labels are one-hot"),
         (several, (prepared, [["yes"], ["no"]]), r"0 and 1, \[n, 2\]; got .* of string"),
         (several, (prepared, np.ones((2, 3))), r"0 and 1, \[n, 2\]; got shape \((2|None), 3\)"),

@@ -12,8 +12,17 @@ from keras_bert import BertBackbone, BertClassifier
 HEAD = {"float32"}  # of scores, which would tie in half precision
 INT8 = keras.dtype_policies.get("int8_from_float32")
 WEEKLY = pytest.mark.weekly
-TASKS = ["classes", "features", "tags", "questions", "choices", "vectors", "weighted"]
-TASKS += ["pretrainer", "untied"]
+TASKS = [
+    "classes",
+    "features",
+    "tags",
+    "questions",
+    "choices",
+    "vectors",
+    "weighted",
+    "pretrainer",
+    "untied",
+]
 
 
 def inputs_of(task):

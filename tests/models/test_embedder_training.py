@@ -81,6 +81,8 @@ def test_streams_that_teach_nothing_are_refused(tensorflow, model, refused):
         (((ANCHORS, POSITIVES), np.full(8, np.nan)), "scores of pairs .*nan at"),
     ):
         refused(message, list, model.batches(data(examples)))
+    rows = zip(ANCHORS, range(8), strict=True)
+    refused("paired at random: give", model.fit, rows, epochs=2, verbose=0)
 
 
 def test_classes_draw_new_partners_in_each_epoch(model):

@@ -13,8 +13,19 @@ from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.forms import take
 from tests.models.conftest import rows_of
 
-TASKS = ["classes", "pairs", "features", "windows", "score", "tags", "questions", "choices"]
-TASKS += ["documents", "vectors", "labels"]
+TASKS = [
+    "classes",
+    "pairs",
+    "features",
+    "windows",
+    "score",
+    "tags",
+    "questions",
+    "choices",
+    "documents",
+    "vectors",
+    "labels",
+]
 
 
 @pytest.fixture(scope="module")

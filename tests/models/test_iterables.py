@@ -10,8 +10,6 @@ import pytest
 from keras_bert import (
     Batching,
     BertClassifier,
-    BertEmbedder,
-    BertEmbedderPreprocessor,
     BertMultipleChoice,
     BertMultipleChoicePreprocessor,
 )
@@ -144,12 +142,6 @@ def test_several_steps_of_an_execution_end_with_a_pass_as_those_of_a_list(other_
         for data in ((TEXTS, LABELS), (Loader(ROWS),))
     )
     assert lists == stream
-
-
-def test_texts_with_classes_of_a_stream_are_not_paired(make_backbone, letters, refused):
-    model = BertEmbedder(make_backbone(), preprocessor=BertEmbedderPreprocessor(letters, 12))
-    for epochs in (1, 2):
-        refused("paired at random: give", model.fit, iter(NUMBERED), epochs=epochs, verbose=0)
 
 
 def test_an_error_of_a_callback_is_not_that_of_reading_ahead(make):

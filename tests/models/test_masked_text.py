@@ -6,19 +6,7 @@ import pytest
 from keras_bert import BertPreprocessor, BertTokenizer
 from keras_bert.models.bert_pretrainer import masked_inputs
 
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "rain",
-    "in",
-    "spain",
-    "##s",
-    ".",
-    "mask",
-]
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] rain in spain ##s . mask".split()
 
 
 @pytest.fixture(scope="module")

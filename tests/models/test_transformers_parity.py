@@ -147,14 +147,11 @@ def pairs_of(model, arrays, theirs):
                 yield path, part, other
 
 
-THEIR_OUTPUTS = (
+THEIR_OUTPUTS = (  # as ours are sorted by name
     "logits",
     "prediction_logits",
     "seq_relationship_logits",
     "pooler_output",
-)
-# As ours are sorted by name.
-THEIR_OUTPUTS += (
     "last_hidden_state",
     "end_logits",
     "start_logits",
@@ -230,8 +227,6 @@ ODD = {
     "intermediate_size": 10,
     "local_attention": 10,
     "norm_eps": 1e-3,
-}
-ODD |= {
     "classifier_pooling": "mean",
     "hidden_activation": "relu",
     "classifier_activation": "relu",
@@ -304,8 +299,13 @@ for family, (encoder, masked, classes, tags, spans, dropout) in FAMILIES.items()
         (f"{family}ForMultipleChoice", {summary: 0.3}, BertMultipleChoice),
     ]
 QUICK = [f"ModernBert{head}" for head in ("Model", "ForMaskedLM", "ForSequenceClassification")]
-WITHOUT_POOLER = ("MaskedLM", "TokenClassification", "QuestionAnswering")
-WITHOUT_POOLER += ("DistilBertModel", "ElectraModel")
+WITHOUT_POOLER = (
+    "MaskedLM",
+    "TokenClassification",
+    "QuestionAnswering",
+    "DistilBertModel",
+    "ElectraModel",
+)
 WEEKLY = {"marks": pytest.mark.weekly}
 MPNET = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
 POOLER, HEAD = {"pooler/kernel", "pooler/bias"}, {"head/dense/kernel", "head/norm/gamma"}
@@ -430,7 +430,7 @@ def test_another_summary_of_choices_is_refused(make_theirs, tmp_path, refused):
 @pytest.mark.parametrize("family", ["Bert", "DistilBert", "Electra", "MPNet"])
 def test_texts_are_read_as_by_transformers(transformers, make_theirs, tmp_path, family):
     letters = "abcdefghijABCDEFGHIJé中!?.'"
-    special = MPNET if family == "MPNet" else ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    special = MPNET if family == "MPNet" else "[PAD] [UNK] [CLS] [SEP] [MASK]".split()
     words = [*special, *letters, *(f"##{letter}" for letter in letters)]
     make_theirs(f"{family}ForSequenceClassification", vocab_size=len(words))
     (tmp_path / "vocab.txt").write_text("\n".join(words))

@@ -4,7 +4,6 @@ import importlib.util
 import itertools
 from datetime import date
 
-import keras
 import pytest
 
 from tests.gates import ROOT
@@ -20,14 +19,6 @@ def test_the_docs_show_the_list():
     assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.pairs.refused"
 
 
-@pytest.fixture
-def eagerly(tensorflow):
-    tensorflow.config.run_functions_eagerly(True)
-    yield
-    tensorflow.config.run_functions_eagerly(False)
-    keras.config.set_dtype_policy("float32")
-
-
 RUNS = [(FLOAT32, 2, 6)]
 MORE = [(FLOAT32, 0, 2), (FLOAT32, 6, 24), (COARSE, 0, 12)]
 
@@ -37,7 +28,7 @@ MORE = [(FLOAT32, 0, 2), (FLOAT32, 6, 24), (COARSE, 0, 12)]
     "dtypes, start, stop",
     [*RUNS, *(pytest.param(*runs, marks=pytest.mark.slow) for runs in MORE)],
 )
-def test_runs_that_meet_most_pairs_work(dtypes, start, stop, eagerly):
+def test_runs_that_meet_most_pairs_work(dtypes, start, stop, tensorflow, eagerly):
     """Untraced, which takes nearly all of the time; the numbers of float32 say most."""
     from tests.pairs.oracles import check
 

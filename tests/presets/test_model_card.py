@@ -5,7 +5,6 @@ import os
 import random
 import re
 
-import keras
 import numpy as np
 import pytest
 import yaml
@@ -32,21 +31,12 @@ HOSTILE = [
     "# head\n# line",
     "<script>alert(1)</script>",
     CARD_MARK,
+    "[x](javascript:1)",
+    "``",
+    "key: value",
+    "\ud800",
+    "سلام\u200cها",
 ]
-HOSTILE += ["[x](javascript:1)", "``", "key: value", "\ud800", "سلام\u200cها"]
-
-
-@pytest.fixture
-def eagerly():
-    """Runs functions of TensorFlow without tracing them, which takes longer than a few steps."""
-    if keras.backend.backend() != "tensorflow":
-        yield
-        return
-    import tensorflow
-
-    tensorflow.config.run_functions_eagerly(True)
-    yield
-    tensorflow.config.run_functions_eagerly(False)
 
 
 @pytest.fixture

@@ -201,8 +201,9 @@ BASES = (
     Pooling,
     AdamW,
     EmbeddingLoss,
+    WeightedBinaryCrossentropy,
+    WarmupLinearDecay,
 )
-BASES += (WeightedBinaryCrossentropy, WarmupLinearDecay)
 NEEDED = {
     WeightedBinaryCrossentropy: {"pos_weight": [2.0]},
     WarmupLinearDecay: {"peak_learning_rate": 1e-3, "warmup_steps": 1, "total_steps": 9},

@@ -89,56 +89,64 @@ def combines_layers(output):
 
 RUNS = {  # recipe: file, rows, options, a score that gets above a bound, and what is saved
     "finetune_classifier": (
-        *("pets.csv", PETS),
+        "pets.csv",
+        PETS,
         "--text_template {Kind}.{Mood} --number_columns Price Pages --class_weight balanced "
         "--window_stride 5 --truncation head_tail",
-        *("mcc", 0.99),
+        "mcc",
+        0.99,
         lambda output: (
             (saved(output).num_features, saved(output).preprocessor.window_stride) == (2, 5)
             and saved(output).preprocessor.label_names == ["common", "rare"]
         ),
     ),
     "finetune_choice": (
-        *("choices.tsv", CHOICES * 16, "", "accuracy", 0.99),
+        "choices.tsv",
+        CHOICES * 16,
+        "",
+        "accuracy",
+        0.99,
         lambda output: saved(output).answer(QUESTION)["choice"] == "good",
     ),
     "finetune_embedder": (
-        *("pairs.tsv", PAIRS, "--matryoshka_dims 16 4 --pooling max", "mrr@10", 0.3),
+        "pairs.tsv",
+        PAIRS,
+        "--matryoshka_dims 16 4 --pooling max",
+        "mrr@10",
+        0.3,
         lambda output: (saved(output).matryoshka_dims, saved(output).pooling) == ((16, 4), "max"),
     ),
     "finetune_reranker": (
-        *(
-            "taught.tsv",
-            TAUGHT,
-            "--negative_column worse --teacher_column margin",
-            "mrr@10",
-            0.99,
-        ),
+        "taught.tsv",
+        TAUGHT,
+        "--negative_column worse --teacher_column margin",
+        "mrr@10",
+        0.99,
         lambda output: saved(output).preprocessor.activation == "linear",
     ),
     "finetune_squad": (
-        *("squad.json", squad("good", "bad", "dull")),
+        "squad.json",
+        squad("good", "bad", "dull"),
         "--max_question_length 4 --document_stride 6 --max_answer_length 3 --epochs 4",
-        *("NoAns_f1", 30),
+        "NoAns_f1",
+        30,
         lambda output: saved(output).preprocessor.null_threshold != 0.0,
     ),
     "finetune_ner": (
-        *(
-            "tags.txt",
-            TAGS,
-            "--document_context --learning_rate 2e-2 --epochs 8",
-            "f1",
-            0.99,
-        ),
+        "tags.txt",
+        TAGS,
+        "--document_context --learning_rate 2e-2 --epochs 8",
+        "f1",
+        0.99,
         has_tags,
     ),
     "train_bilstm_tagger": (
-        *(
-            "tags.txt",
-            TAGS,
-            "--units 8 --layers -1 -2 --combine weighted --learning_rate 2e-2",
-        ),
-        *("f1", 0.99, combines_layers),
+        "tags.txt",
+        TAGS,
+        "--units 8 --layers -1 -2 --combine weighted --learning_rate 2e-2",
+        "f1",
+        0.99,
+        combines_layers,
     ),
 }
 
@@ -180,21 +188,18 @@ def columns(rows, count):
 LABELS = [("text", "label"), ("a", "b|a")]
 COLUMNS = [  # recipe, rows, options; what it reads
     (
-        *(
-            "classifier",
-            PETS[:3],
-            "--text_column Kind --pair_column Mood --number_columns Price",
-        ),
+        "classifier",
+        PETS[:3],
+        "--text_column Kind --pair_column Mood --number_columns Price",
         ({"text": columns(PETS[:3], 2), "features": [[900], [300]]}, ["rare", "common"]),
         ["common", "rare"],
     ),
     (
-        *(
-            "classifier",
-            PETS[:3],
-            "--text_template {Kind}s --regression --label_column Pages",
-        ),
-        *(({"text": ["films", "days"]}, [7, 8]), None),
+        "classifier",
+        PETS[:3],
+        "--text_template {Kind}s --regression --label_column Pages",
+        ({"text": ["films", "days"]}, [7, 8]),
+        None,
     ),
     ("classifier", LABELS, "--multi_label", ({"text": ["a"]}, [["b", "a"]]), ["a", "b"]),
     (

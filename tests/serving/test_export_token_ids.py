@@ -22,23 +22,15 @@ from tests.conftest import VOCABULARY
 from tests.models.conftest import TASKS
 from tests.runtimes import RUN
 
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    *"the a film book is was good bad .".split(),
-]
-WORDS += ["##s", "##es", "é", "中"]
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] the a film book is was good bad . ##s ##es é 中".split()
 TEXTS = [
     "The film was GOOD.",
     "a bad book",
     "",
     "books; films é! 中国 the",
     "e\u0301 a\x00b",
+    "a film book is was good bad . " * 3,
 ]
-TEXTS += ["a film book is was good bad . " * 3]
 PACKAGES = {
     "onnx": "tf2onnx",
     "litert": "ai_edge_litert.interpreter",

@@ -9,8 +9,17 @@ import tensorflow as tf
 from keras_bert.preprocessing.forms import take
 
 OFTEN = ["questions"]  # an export takes long
-OTHERS = ["windows", "choices", "classes", "features", "labels", "score", "tags"]
-OTHERS += ["documents", "vectors"]
+OTHERS = [
+    "windows",
+    "choices",
+    "classes",
+    "features",
+    "labels",
+    "score",
+    "tags",
+    "documents",
+    "vectors",
+]
 TASKS = [*OFTEN, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 STRANGER = """
 import json, sys

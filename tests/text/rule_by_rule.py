@@ -4,7 +4,7 @@ import re
 import string
 import unicodedata
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SPECIAL = "[PAD] [UNK] [CLS] [SEP] [MASK]".split()
 CJK = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df"
     "\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"

@@ -9,7 +9,7 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizer
 from keras_bert import BertTokenizer
 from keras_bert.text.added_tokens import added_regex
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SPECIAL = "[PAD] [UNK] [CLS] [SEP] [MASK]".split()
 LETTERS = [*"acdefilmnoprsuvwx", "good", "film", "<", ">", "日"]
 WORDS = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS[:17])]
 NAMES = ["<num>", "covid", "[USER]", "new york", "@a", "<num>>", "日x", "é.x"]

@@ -22,8 +22,14 @@ from keras_bert.presets.formats.hugging_face import read_hugging_face
 
 pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
-OTHERS = {"dropout": 0.25, "attention_dropout": 0.05, "num_segments": 4, "num_heads": 4}
-OTHERS |= {"layer_norm_epsilon": 1e-5, "activation": "gelu_approximate"}
+OTHERS = {
+    "dropout": 0.25,
+    "attention_dropout": 0.05,
+    "num_segments": 4,
+    "num_heads": 4,
+    "layer_norm_epsilon": 1e-5,
+    "activation": "gelu_approximate",
+}
 MODELS = [  # (class, its arguments, those of its encoder)
     (BertBackbone, {}, {"num_segments": 1}),
     (BertPretrainer, {}, OTHERS),

@@ -6,15 +6,6 @@ from huggingface_hub import constants
 import keras_bert
 
 SOURCE = "hf://datasets/user/texts"
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    ".",
-    *(f"word{i}" for i in range(9)),
-]
 
 
 @pytest.fixture
@@ -31,13 +22,12 @@ def hub(hub, tmp_path):
 
 
 @pytest.fixture
-def prepare(tmp_path):
+def prepare(letters, tmp_path):
     """Makes a corpus of some inputs; returns the number of its documents."""
 
     def prepare(inputs, output="a"):
         options = {"num_workers": 1, "progress": False}
-        tokenizer = keras_bert.BertTokenizer(WORDS)
-        corpus = keras_bert.prepare_corpus(inputs, tmp_path / output, tokenizer, **options)
+        corpus = keras_bert.prepare_corpus(inputs, tmp_path / output, letters, **options)
         return corpus.num_documents
 
     return prepare

@@ -50,5 +50,5 @@ def __getattr__(name):
         fix = f"set the environment variable KERAS_BACKEND={backends[0]}, or " if backends else ""
         raise ImportError(
             f"Keras's backend is TensorFlow here, which is not installed: {fix}pip install "
-            '"keras3-bert[tensorflow]".'
+            '"keras3-bert[tensorflow]", or ".[tensorflow]" in a clone.'
         ) from None  # of Keras's twenty lines

@@ -27,6 +27,7 @@ WORDS, TAGS = [["a", "b"]], [["B", "O"]]
 TABLE = pd.DataFrame({"text": X, "label": Y})
 ROWS = list(zip(X, Y, strict=True))
 INPUTS = READER(X)
+MASKED = {"text": X, "mask_positions": [[1]] * 4}
 PADDED = {"token_ids": [[2, 5, 3], [2, 3, 0]], "padding_mask": [[1, 1, 1], [1, 1, 0]]}
 QUESTION = {"question": "a", "context": "a b", "answers": [{"text": "b", "answer_start": 2}]}
 SQUAD = QUESTION | {"id": "1"}
@@ -151,8 +152,8 @@ def quantized():
     return model
 
 
-def odd():
-    return kb.BertBackbone(11, 1, 2, 16, 16, activation="swish", max_sequence_length=16)
+def odd(activation="swish"):
+    return kb.BertBackbone(11, 1, 2, 16, 16, activation=activation, max_sequence_length=16)
 
 
 def written(text, encoding="utf-8"):
@@ -230,6 +231,11 @@ ADVICE = [
         lambda: embedder().batches(iter(PAIRS), batching=kb.Batching(bucket_lengths=[12])),
         "leave out bucket_lengths",
         lambda: embedder().batches(PAIRS, batching=kb.Batching(bucket_lengths=[12])),
+    ),
+    (
+        lambda: pretrainer().fit(MASKED, N),
+        "dict masked_lm next_sentence",
+        lambda: fit(MASKED, {"masked_lm": np.ones((4, 1)), "next_sentence": N}, model=pretrainer()),
     ),
     (lambda: task().preprocessor.read(X, None, [1.0]), "give y with sample_weight"),
     (lambda: asker().fit([QUESTION], N), "leave y and sample_weight out"),
@@ -418,8 +424,9 @@ ADVICE = [
     ),
     (
         lambda: kb.BertClassifier(odd(), 2, READER).save_to_hugging_face(FOLDER + "/h"),
-        "save_to_preset(folder) architecture",
+        "save_to_preset(folder) 'silu' activation",
         lambda: saved(kb.BertClassifier(odd(), 2, READER)),
+        lambda: odd("silu").save_to_hugging_face(FOLDER + "/h"),
     ),
     (
         lambda: task().export(FOLDER + "/e.onnx"),

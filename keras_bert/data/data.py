@@ -184,6 +184,7 @@ class RawExamples(Raw, InMemory):
         """Reads the examples, with their labels and weights."""
         weights = example_weights(self.task, self.y, self.sample_weight)
         rows = self.preprocessor.read(self.checked(), self.y, weights, with_labels=True)
+        check_structure(self.task, self.y)
         rows.warn_if_cut(self.preprocessor)
         return rows
 

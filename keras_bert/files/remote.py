@@ -142,7 +142,7 @@ def arrow_file(path: str | os.PathLike) -> Iterator[tuple[Any, IO[bytes]]]:
     try:
         import pyarrow
     except ImportError as error:
-        hint = 'pip install "keras3-bert[corpus]"'
+        hint = 'pip install "keras3-bert[corpus]", or ".[corpus]" in a clone'
         raise ImportError(f"{path} needs the package pyarrow: {hint}.") from error
     with open_bytes(path) as file:
         if not hasattr(file, "closed"):

@@ -277,7 +277,7 @@ def check_supported(checkpoint: Checkpoint) -> None:
         if name in arguments and arguments[name] not in values:
             advice = ", or write model.backbone instead"
             if name in backbone:
-                advice = ", or make the encoder with another architecture"
+                advice = f", or make the encoder with another {name}"
             raise ValueError(
                 f"This {checkpoint.model_class.__name__} has {name}={arguments[name]!r}; for "
                 f"transformers' {architecture.name} it must be {' or '.join(map(repr, values))}. "

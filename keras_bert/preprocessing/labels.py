@@ -299,7 +299,8 @@ class SeveralLabels(AnyLabels):
         return require(matrix, lambda v: (v == 0) | (v == 1), f"{what} must be {expected}")
 
     def checked(self, numbers, inputs=None):
-        return with_width(super().checked(numbers), len(self.names))
+        numbers = with_width(numbers, len(self.names))
+        return require(numbers, lambda v: (v >= 0) & (v <= 1), "Labels must be from 0 to 1")
 
     def counts(self, numbers: np.ndarray) -> dict[str, int]:
         """Counts the examples of each class, by name."""

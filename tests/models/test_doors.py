@@ -213,6 +213,7 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, several, tf)
         (model, (texts, np.eye(2)), "Labels are one-hot"),
         (several, (prepared, [["yes"], ["no"]]), r"0 and 1, \[n, 2\]; got .* of string"),
         (several, (prepared, np.ones((2, 3))), r"0 and 1, \[n, 2\]; got shape \((2|None), 3\)"),
+        (several, (prepared, [[0, 1], [2, 0]]), "Labels must be from 0 to 1"),
         (several, (prepared, [0, 1]), r"0 and 1, \[n, 2\]; got shape \((2|None),\)"),
     ):
         for is_static in (False, True):

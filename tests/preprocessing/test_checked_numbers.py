@@ -42,7 +42,7 @@ RULES = [  # right labels, and wrong ones
     (ClassNumbers(["O", "B"]), {}, [[0, 1], [1, 0]], [[[0, 2]]], "To leave tokens out of training"),
     (Relevance(is_binary=True), {}, [0.5, 1], [[2.0], [NAN]], "takes a relevance from 0 to 1"),
     (AnyLabels(), {}, [0.5, 3], [[NAN], [np.inf]], FINITE),
-    (SeveralLabels(["a"]), {}, [[0], [1.0]], [[[NAN]]], FINITE),
+    (SeveralLabels(["a"]), {}, [[0.5], [1.0]], [[[NAN]], [[2.0]]], "must be from 0 to 1"),
     (Choices(), CHOICES, [1, 2], [[2, 2], [0.5, 0], [[0, 1], [1, 0]], [True, False]], OF_CHOICES),
     (Choices(), CHOICES, [[0], [1]], [[[-1], [0]]], OF_CHOICES),
     (Choices(), {"token_ids": MASK}, [2, 2], [[2, 3]], OF_CHOICES),

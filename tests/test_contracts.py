@@ -30,7 +30,7 @@ from keras_bert.layers.packed_rows import ClsVectors, MeanVectors
 from keras_bert.layers.pooling import Pooling
 from keras_bert.layers.self_attention import SelfAttention
 from tests import vocabularies
-from tests.pairs.models import ENCODERS
+from tests.pairs.factors import ENCODERS
 
 X = np.random.default_rng(1).normal(size=(2, 5, 8)).astype("float32")
 IDS = np.array([[2, 7, 7, 3, 0], [2, 9, 3, 0, 0]])

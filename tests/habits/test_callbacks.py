@@ -50,7 +50,7 @@ def test_callbacks_change_nothing(run, plain, trained_as):
     trained_as(run.model, run.history, plain(2))
 
 
-def test_checkpoints_of_each_epoch(run, preset, plain, same_weights):
+def test_checkpoints_of_each_epoch(run, plain, same_weights):
     folder, load = run.folder, keras.saving.load_model
     first, second = run.history.history["loss"]
     model = load(folder / f"01-{first:.2f}.keras")

@@ -115,7 +115,7 @@ def arrow(rows):
     return pytest.importorskip("pyarrow", reason=reason).Table.from_pylist(rows)
 
 
-def test_tables_and_columns_of_arrow_are_read_as_lists(reads_as_lists, compiled, assert_close):
+def test_tables_and_columns_of_arrow_are_read_as_lists(reads_as_lists, compiled):
     table = arrow(list(ROWS))
     reads_as_lists(table)
     reads_as_lists(table["text"], table["label"])

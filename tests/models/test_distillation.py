@@ -20,7 +20,7 @@ T, ALPHA = 3.0, 0.4
 
 
 @pytest.fixture(scope="module")
-def pair(make_backbone, make_case, cases, varied):
+def pair(make_backbone, make_case, varied):
     """Makes a student and a teacher of a case; their weights and the teacher's size differ."""
 
     def make(name):

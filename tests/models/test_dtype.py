@@ -12,17 +12,7 @@ from keras_bert import BertBackbone, BertClassifier
 HEAD = {"float32"}  # of scores, which would tie in half precision
 INT8 = keras.dtype_policies.get("int8_from_float32")
 WEEKLY = pytest.mark.weekly
-TASKS = [
-    "classes",
-    "features",
-    "tags",
-    "questions",
-    "choices",
-    "vectors",
-    "weighted",
-    "pretrainer",
-    "untied",
-]
+TASKS = "classes features tags questions choices vectors weighted pretrainer untied".split()
 
 
 def inputs_of(task):

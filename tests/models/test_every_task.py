@@ -29,7 +29,7 @@ TASKS = [
 
 
 @pytest.fixture(scope="module")
-def task_of(make_backbone, make_case, cases, varied):
+def task_of(make_backbone, make_case, varied):
     @functools.cache
     def make(name):
         task = varied(make_case(name, make_backbone()))
@@ -60,7 +60,7 @@ OF_A_CLASS = ("features", "score", "labels", "pairs")  # that "classes" stands f
 
 
 @each([pytest.param(n, marks=pytest.mark.slow) if n in OF_A_CLASS else n for n in TASKS])
-def test_it_keeps_the_contract(made, request):
+def test_it_keeps_the_contract(made):
     task, x, y, shape, _ = made
     task.optimizer.learning_rate = 0.1
     testing.run_task(task, x, y)

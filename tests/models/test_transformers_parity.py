@@ -320,7 +320,6 @@ def test_every_head_computes_what_theirs_does_and_comes_and_goes(
     transformers,
     make_theirs,
     compare,
-    assert_close,
     tmp_path,
     architecture,
     config,

@@ -79,6 +79,23 @@ FACTORS = {
         "pickle",
     ),
 }
+# Arguments of a `BertBackbone` of each family.
+ENCODERS = {
+    "BERT": {},
+    "DistilBERT": {
+        "architecture": "distilbert",
+        "num_segments": 0,
+        "pooler_activation": "relu",
+    },
+    "ELECTRA": {
+        "architecture": "electra",
+        "embedding_dim": 8,
+        "pooler_activation": "gelu",
+    },
+    "RoBERTa": {"architecture": "roberta", "num_segments": 1},
+    "XLM-RoBERTa": {"architecture": "xlm-roberta", "num_segments": 1},
+    "MPNet": {"architecture": "mpnet", "num_segments": 0, "relative_bias": True},
+}
 PLAIN = {name: levels[0] for name, levels in FACTORS.items()}
 DEVICES = {"tensorflow": ("one", "two"), "jax": ("one", "two"), "torch": ("one",)}
 

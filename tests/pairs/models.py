@@ -11,23 +11,8 @@ import keras_bert
 from keras_bert import BertTokenizer, FastTokenizer
 from tests import vocabularies
 from tests.pairs.examples import LENGTH, LETTERS, NAMES, TOKENS
+from tests.pairs.factors import ENCODERS
 
-ENCODERS = {
-    "BERT": {},
-    "DistilBERT": {
-        "architecture": "distilbert",
-        "num_segments": 0,
-        "pooler_activation": "relu",
-    },
-    "ELECTRA": {
-        "architecture": "electra",
-        "embedding_dim": 8,
-        "pooler_activation": "gelu",
-    },
-    "RoBERTa": {"architecture": "roberta", "num_segments": 1},
-    "XLM-RoBERTa": {"architecture": "xlm-roberta", "num_segments": 1},
-    "MPNet": {"architecture": "mpnet", "num_segments": 0, "relative_bias": True},
-}
 KINDS = {
     "tags": "TokenClassifier",
     "spans": "SpanLabeler",

@@ -12,14 +12,7 @@ from keras_bert import (
 )
 from keras_bert.files.whole import temporary_name
 
-FILES = [
-    "README.md",
-    "checksums.json",
-    "config.json",
-    "model.weights.h5",
-    "preprocessor.json",
-    "vocab.txt",
-]
+FILES = "README.md checksums.json config.json model.weights.h5 preprocessor.json vocab.txt".split()
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,7 @@ import tensorflow as tf
 from keras_bert.preprocessing.forms import take
 
 OFTEN = ["questions"]  # an export takes long
-OTHERS = [
-    "windows",
-    "choices",
-    "classes",
-    "features",
-    "labels",
-    "score",
-    "tags",
-    "documents",
-    "vectors",
-]
+OTHERS = "windows choices classes features labels score tags documents vectors".split()
 TASKS = [*OFTEN, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
 STRANGER = """
 import json, sys

@@ -87,7 +87,8 @@ def _cached(handle, weights, error):
     except FileNotFoundError:
         raise ValueError(
             f"{handle[0]} is not in the cache, {constants.HF_HUB_CACHE}, and could not be "
-            f"downloaded from {constants.ENDPOINT}: {reason}. Try again; a download resumes."
+            f"downloaded from {constants.ENDPOINT}: {reason}. Try again; a download resumes. Or "
+            "pass a folder."
         ) from error
     if not isinstance(error, OfflineModeIsEnabled):
         logger.warning(

@@ -10,7 +10,6 @@ from keras_bert import (
     BertEmbedder,
     BertPreprocessor,
     BertPretrainer,
-    BertTokenClassifier,
 )
 from keras_bert.messages import check_int, check_number, from_extra
 
@@ -78,22 +77,16 @@ def test_arguments_that_cannot_be_meant_are_refused_by_name(
                 refused(argument, make, *taken, **{argument: value})
 
 
-def test_a_task_takes_a_backbone_and_a_preprocessor(backbone, preprocessor, refused):
+def test_a_task_takes_a_backbone(refused):
     refused("takes a Backbone.*got str.*from_preset", BertClassifier, "bert-base-uncased", 2)
     for cls in (BertEmbedder, BertPretrainer):
         refused("takes a Backbone.*got NoneType", cls, None)
-    message = "BertClassifierPreprocessor.*got BertTokenizer"
-    refused(message, BertClassifier, backbone, 2, preprocessor.tokenizer)
 
 
-def test_num_classes_is_by_default_the_number_of_label_names(backbone, preprocessor, refused):
+def test_num_classes_is_by_default_the_number_of_label_names(backbone, preprocessor):
     named = BertClassifierPreprocessor.like(preprocessor, label_names=["low", "mid", "high"])
     model = BertClassifier(backbone, preprocessor=named)
     assert model.num_classes == 3 and model.output.shape == (None, 3)
-    message = r"give label_names.*sorted\(set\(labels\)\)"
-    refused(message, BertClassifier, backbone)
-    for kind in (BertClassifier, BertTokenClassifier):
-        refused(message, kind, backbone, preprocessor=preprocessor)
 
 
 def test_a_preprocessor_takes_a_tokenizer(refused):

@@ -144,7 +144,6 @@ REFUSED = [
     ("pass y", list(zip(TEXTS, NAMED, strict=True))),  # pairs of texts, it seems
     (r"pass y, .* or a dataset of \(text, label\)", {"train": ROWS, "test": ROWS}),
     ("several data sets, train: give one", type("DatasetDict", (dict,), {})(train=ROWS)),
-    (r"pass table\['text'\]", TABLE, TABLE["label"]),
     ("list of tuples, or a tuple of two columns", tuple(TEXTS), LABELS),
     ("takes raw examples", batches_of_arrays),  # isn't called
     ("Batches of a generator are arrays", (batch for batch in [(TEXTS, LABELS)])),
@@ -161,7 +160,6 @@ def test_what_cannot_be_read_is_refused(compiled, refused):
 
 
 def test_datasets_that_cannot_be_read_are_refused(tf, compiled, dataset, refused):
-    refused("leave y and sample_weight out", compiled.fit, dataset.batch(4), LABELS)
     columns = tf.data.Dataset.from_tensor_slices({"a": TEXTS, "b": NAMED})
     refused("columns a, b don't say which are the texts", compiled.fit, columns)
     for empty in (

@@ -28,6 +28,5 @@ def test_bad_input_is_named(refused):
         ("no examples", [], {}),
         ("lacks 1 of the 2.*'2'", [first, second], {"1": "a"}),
         ("null_odds lacks 1 of the 1", [first], {"1": "a"}, {}),
-        ("give null_odds too", [first], {"1": "a"}, None, 0.5),
     ):
         refused(message, squad_scores, *arguments)

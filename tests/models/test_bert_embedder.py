@@ -61,7 +61,6 @@ def test_vectors_of_tokens_are_not_compared_or_served(
             (["a"], ["b"]),
         ),
         ("vector for each token.*pooling=", tokens.export, tmp_path / "served"),
-        ("vector for each token.*pooling=", tokens.answer, ["a"]),
         (
             "pooling=.*; for transformers.*model.backbone",
             tokens.save_to_hugging_face,

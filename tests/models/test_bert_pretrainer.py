@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from keras_bert import BertPreprocessor, BertPretrainer, BertTokenizer
+from keras_bert import BertPreprocessor, BertPretrainer
 from keras_bert.losses import LogitCrossentropy
 from keras_bert.models.bert_pretrainer import masked_inputs
 from tests.models.test_every_task import of_one_class
@@ -138,7 +138,3 @@ def test_a_vocabulary_grows_and_keeps_ids_and_vectors(
             assert_close(new[size], old[letters("bad")].mean(axis=0))
     for words in ("bad", ["a"], [""], []):
         refused("words that aren't tokens yet; got", model.grow_vocabulary, words)
-    model.enable_lora(2)
-    refused("grow_vocabulary before quantize", model.grow_vocabulary, ["bad"])
-    larger = BertTokenizer([*letters.get_vocabulary(), "x1", "x2", "x3"])
-    refused("grow_vocabulary.words. adds words", make, BertPreprocessor(larger))

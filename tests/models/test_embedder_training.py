@@ -81,8 +81,6 @@ def test_streams_that_teach_nothing_are_refused(tensorflow, model, refused):
         (((ANCHORS, POSITIVES), np.full(8, np.nan)), "scores of pairs .*nan at"),
     ):
         refused(message, list, model.batches(data(examples)))
-    rows = zip(ANCHORS, range(8), strict=True)
-    refused("paired at random: give", model.fit, rows, epochs=2, verbose=0)
 
 
 def test_classes_draw_new_partners_in_each_epoch(model):
@@ -144,7 +142,6 @@ def test_examples_that_teach_nothing_are_refused(model, refused):
         ((["a", " "], ["b", "c"]), None, "The anchor of example 1 is empty; 1 of 2 are"),
         (pairs, [1, float("nan")], "must be finite numbers"),
         ((*pairs, ["e", "f"]), [1, 2], "examples of 3 texts with y"),
-        (["a", "b", "c"], ["x", "x", "y"], "Class 'y' has one text"),
         (["a", "b"] * 2, ["x", "x", None, None], "label is missing; number 2 is None"),
         (["a", "b"], ["x", "x"], "All 2 texts have the class 'x'"),
         (["a", "b"], [0.5, 0.1], "Scores need pairs of texts: fit"),
@@ -155,7 +152,6 @@ def test_examples_that_teach_nothing_are_refused(model, refused):
 def test_settings_that_teach_nothing_are_refused(model, refused):
     x = (ANCHORS, POSITIVES)
     by_length = Batching(bucket_lengths=(12,))
-    refused("In a batch of one pair there are no negatives", model.fit, x, batch_size=1)
     refused("can't be sorted by length", model.batches, ANCHORS, CLASSES, batching=by_length)
     refused("take no sample_weight", model.fit, x, SCORES, sample_weight=np.ones(8))
     for dims in ((), (0,), (5,), 4):

@@ -10,7 +10,6 @@ from keras_bert import (
     AdamW,
     BertClassifier,
     BertTask,
-    TrainingCheckpoint,
     WarmupLinearDecay,
 )
 from keras_bert.models.fit_schedule import fit_steps, warn_of_high_rate
@@ -52,11 +51,6 @@ def test_fit_warms_up_and_decays_over_its_own_steps_and_needs_no_compile(backbon
     model = BertClassifier(backbone, num_classes=2)
     assert np.allclose(rates_of(model, epochs=2, batch_size=8), schedule(10))
     assert np.allclose(rates_of(model, batch_size=6, validation_split=0.25), schedule(5))
-
-
-def test_a_checkpoint_that_no_run_could_resume_from_is_refused(model, tmp_path, refused):
-    callbacks = [TrainingCheckpoint(tmp_path)]
-    refused(r"resume.*compile\(AdamW", model.fit, X, Y, callbacks=callbacks, verbose=0)
 
 
 def test_a_second_fit_starts_a_schedule_of_its_own(model, reloaded):

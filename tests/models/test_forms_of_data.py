@@ -107,7 +107,6 @@ def test_scores_and_batches_of_prepared_batches_are_those_of_texts(model, refuse
     alone = BatchList([inputs])
     assert model.scores(alone, LABELS) == model.scores(whole)
     refused("rows of different lengths", model.scores, batches("longest"))
-    refused("may have no end", model.scores, (batch for batch in whole))
 
 
 def test_a_collate_function_makes_batches_of_more_columns_than_a_batch_has(model, prepared, torch):

@@ -27,5 +27,3 @@ def test_a_long_text_is_cut_after_its_masked_tokens(preprocessor, refused):
     assert inputs["token_ids"].tolist() == [[2, 4, 5, 5, 5, 5, 5, 3]]
     texts = ["rain " * 6 + "[MASK]"]
     refused(r"\[MASK\] beyond the 6 tokens read", masked_inputs, texts, preprocessor)
-    texts = ["[MASK] in spain", "rain in spain"]
-    refused(r"no \[MASK\] in 'rain in spain'", masked_inputs, texts, preprocessor)

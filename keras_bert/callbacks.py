@@ -28,6 +28,7 @@ class Perplexity(keras.callbacks.Callback):
         return "Perplexity()"
 
     def on_epoch_end(self, epoch, logs=None):
+        logs = {} if logs is None else logs
         for prefix in ("", "val_"):
             # A model without next sentence prediction has one loss.
             names = (f"{prefix}masked_lm_loss", f"{prefix}loss")

@@ -17,7 +17,7 @@ from keras_bert.data.prepared_inputs import (
     with_checks,
     with_extra_arrays,
 )
-from keras_bert.data.translators import first_element, inputs_of
+from keras_bert.data.translators import first_element, inputs_of, size_of
 from keras_bert.losses import Distillation
 from keras_bert.messages import NO_EXAMPLES, check_one_each, logger, shown
 from keras_bert.preprocessing.batches import Batches, StreamBatches, row_batches
@@ -306,13 +306,13 @@ class InputBatches(Inputs):
         return self.x.error if isinstance(self.x, StreamBatches) else None
 
     def in_memory(self, most=None):
-        if not hasattr(self.x, "__len__"):
+        count = size_of(self.x)
+        if count is None:
             raise ValueError(
                 f"A {type(self.x).__name__} of batches may have no end: give arrays, a PyDataset, "
                 "a loader or a tf.data.Dataset."
             )
-        batches = self.checked_inputs()
-        batches = itertools.islice(batches, len(batches))  # a PyDataset may have no end
+        batches = itertools.islice(self.checked_inputs(), count)  # a PyDataset may have no end
         batches = list(itertools.islice(batches, most))
         arrays = keras.tree.map_structure(keras.ops.convert_to_numpy, batches)
         batch = InputArrays.of_batch(self.task, joined(arrays))

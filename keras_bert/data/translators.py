@@ -298,6 +298,14 @@ def count_of(x: Any) -> float | None:
         return None
 
 
+def size_of(x: Any) -> int | None:
+    """Returns the number of elements of an iterable; None if it doesn't know."""
+    try:
+        return len(x)
+    except TypeError:  # such as of a PyTorch loader whose data set has no length
+        return None
+
+
 def _is_torch_loader(x):
     return "torch" in _packages(x) and hasattr(x, "dataset")
 

@@ -97,6 +97,8 @@ class FeatureNormalization(keras.layers.Normalization):
     `[B, K]` numbers keep their shape. Before `adapt`, they stay unchanged.
     """
 
+    was_adapted = False
+
     def adapt(self, data):
         """Computes the mean and variance of an array `[n, K]` of finite numbers, in float64."""
         data = np.asarray(data, "float64")
@@ -110,15 +112,16 @@ class FeatureNormalization(keras.layers.Normalization):
                 f"The numbers of column {column} of features deviate by {deviation[column]:.3g}, "
                 "whose square is out of float32's range: give them in other units."
             )
+        self.was_adapted = True  # also where mean and variance are those of a new layer
         self.adapt_mean.assign(data.mean(axis=0))
         self.adapt_variance.assign(np.where(is_constant, 1.0, deviation**2))
 
     @property
     def is_adapted(self):
-        """Whether the mean or variance differs from a new layer's."""
+        """Whether `adapt` was called, on this layer or on the one that its weights come from."""
         mean = ops.convert_to_numpy(self.adapt_mean)
         variance = ops.convert_to_numpy(self.adapt_variance)
-        return bool(mean.any() or (variance != 1).any())
+        return bool(self.was_adapted or mean.any() or (variance != 1).any())
 
     def call(self, inputs):
         return (inputs - self.adapt_mean) / ops.sqrt(self.adapt_variance)

@@ -76,11 +76,17 @@ class Predictor:
         task.reset_metrics()
         logs = task.compute_metrics(None, y, logits, sample_weight)
         logs["loss"] = task.compute_loss(None, y, logits, sample_weight, training=False)
-        logs = {name: float(value) for name, value in logs.items()}
+        logs = {name: _number(value) for name, value in logs.items()}
         if return_dict:
             return logs
         loss = logs.pop("loss")
         return [loss, *logs.values()] if logs else loss
+
+
+def _number(value):
+    """Returns a number as a float; metrics may also be arrays, such as F1 of each class."""
+    array = keras.ops.convert_to_numpy(value)
+    return array if array.ndim else float(array)
 
 
 class PredictCallbacks(keras.callbacks.CallbackList):

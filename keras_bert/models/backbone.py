@@ -86,6 +86,7 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
         shapes = keras.tree.map_structure(lambda output: output.shape, outputs)
         states = shapes.get("sequence_output", ()) if isinstance(outputs, dict) else ()
         has_ids = isinstance(inputs, dict) and {"token_ids", "padding_mask"} <= inputs.keys()
+        blocks = list(blocks or ())
         if not (has_ids and states[1:] == (None, hidden_dim) and blocks):
             raise ValueError(
                 "A Backbone takes token_ids and padding_mask, has blocks, and returns a "
@@ -183,10 +184,11 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
 
     def merge_lora(self):
         """Adds the adapters to the weights and removes them, as `BertTask.merge_lora`."""
-        for layer in self.lora_layers():
-            if layer.lora_enabled:
-                merge_lora(layer)
-        self.unfreeze()
+        adapted = [layer for layer in self.lora_layers() if layer.lora_enabled]
+        for layer in adapted:
+            merge_lora(layer)
+        if adapted:
+            self.unfreeze()
 
     def freeze(self, up_to=None):
         """Freezes the encoder, or its embeddings and first blocks; the layers above them train.

@@ -274,7 +274,8 @@ class BertClassifier(BertTask):
         """
         is_binary = self.num_classes == 2 and not self.is_regression and not per_label
         if not self.is_multi_label and not is_binary:
-            raise ValueError(f"A threshold needs 2 classes or multi_label; this is {self!r}.")
+            needs = "per_label needs" if per_label else "A threshold needs 2 classes or"
+            raise ValueError(f"{needs} multi_label; this is {self!r}.")
         preprocessor = preprocessor_of(self)
         labels, logits = self._decisions(x, y, batch_size)
         probabilities = softmax(logits)[:, 1]

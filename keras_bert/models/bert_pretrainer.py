@@ -200,6 +200,8 @@ def _ids_of_targets(targets, tokenizer):
         if len(pieces) != 1 or tokenizer.unk_token_id in pieces:
             raise ValueError(f"A target must be one token of the vocabulary; got {word!r}.")
         ids += list(pieces)
+    if not ids:
+        raise ValueError("targets must name at least one token; leave them out to choose from all.")
     return np.array(ids)
 
 

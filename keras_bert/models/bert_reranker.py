@@ -82,7 +82,7 @@ class BertReranker(SeveralTexts):
         Raises:
             ValueError: if `x` isn't a query and a document, or the model is quantized.
         """
-        if len(x) != 2 or isinstance(x, str):
+        if not isinstance(x, (tuple, list)) or len(x) != 2:
             raise ValueError("explain takes a query and a document, as a tuple.")
         return explain(self, x, lambda scores: (None, lambda scores: scores[:, 0]), steps, baseline)
 

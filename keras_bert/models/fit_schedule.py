@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_bert.data.translators import size_of
 from keras_bert.messages import logger
 from keras_bert.preprocessing.forms import is_dataset
 from keras_bert.training.adamw import AdamW
@@ -120,4 +121,4 @@ def _batches(x, batch_size=None, **others):
     arrays = keras.tree.flatten(x)
     if arrays and hasattr(arrays[0], "shape"):
         return -(-arrays[0].shape[0] // (batch_size or 32))
-    return len(x) if hasattr(x, "__len__") else None  # of a PyTorch DataLoader
+    return size_of(x)

@@ -15,8 +15,11 @@ def with_more_words(task, words):
     preprocessor = copy.copy(preprocessor_of(task))
     tokenizer = preprocessor.tokenizer
     pieces = [] if isinstance(words, str) else list(map(tokenizer.tokenize, words))
-    if not pieces or not all(pieces) or {*words} & {*tokenizer.get_vocabulary()}:
-        raise ValueError(f"Give a list of words that aren't tokens yet; got {shown(words)}.")
+    new = {*words} - {*tokenizer.get_vocabulary()}
+    if not pieces or not all(pieces) or len(new) < len(words):
+        raise ValueError(
+            f"Give a list of words that aren't tokens yet, each once; got {shown(words)}."
+        )
     preprocessor.tokenizer = tokenizer.with_words(words)
     sizes = shared_arguments(task.backbone.get_config())
     sizes["vocabulary_size"] += len(words)

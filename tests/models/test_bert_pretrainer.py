@@ -112,6 +112,7 @@ def test_masks_are_filled_with_the_tokens_of_the_largest_logits(
     assert model.fill_mask(texts[2], top_k=1, targets=["c", "b", "a"]) == [among]
     for wrong in (["a", "a b"], "é☃", [""]):
         refused("one token of the vocabulary; got", model.fill_mask, texts, targets=wrong)
+    refused("at least one token", model.fill_mask, texts, targets=[])
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -136,5 +137,5 @@ def test_a_vocabulary_grows_and_keeps_ids_and_vectors(
                 continue
             assert len(new) == size + 4 and np.array_equal(new[:size], old[:size])
             assert_close(new[size], old[letters("bad")].mean(axis=0))
-    for words in ("bad", ["a"], [""], []):
-        refused("words that aren't tokens yet; got", model.grow_vocabulary, words)
+    for words in ("bad", ["a"], [""], [], ["bad", "bad"]):
+        refused("words that aren't tokens yet, each once; got", model.grow_vocabulary, words)

@@ -106,7 +106,7 @@ def test_each_label_may_have_its_threshold(make, untraced, tmp_path, refused):
         assert answers(copy, "is_label").tolist() == is_label.tolist()
     refused("There are 3 label_names but 1 threshold", make, "several labels", threshold=[0.5])
     refused("threshold must be", make, "two classes", threshold=[0.5, 0.5])
-    refused("2 classes or multi_label", make("two classes").choose_threshold, [], per_label=True)
+    refused("per_label needs multi", make("two classes").choose_threshold, [], per_label=True)
 
 
 def test_what_has_no_temperature_or_threshold_is_refused(make, make_classifier, refused):

@@ -44,6 +44,13 @@ def test_logits_are_those_of_the_windows_pooled(assert_close, model, difference)
         assert difference(found, np.stack([part[0] for part in parts])) > 1e-2
 
 
+def test_metrics_of_texts_may_be_arrays(make_classifier, eager):
+    loss = keras.losses.CategoricalCrossentropy(from_logits=True)
+    model = eager(make_classifier(3), loss=loss, metrics=[keras.metrics.F1Score()])
+    model.preprocessor = model.preprocessor.like(model.preprocessor, window_stride=4)
+    assert model.evaluate(TEXTS, np.eye(3)[LABELS], return_dict=True)["f1_score"].shape == (3,)
+
+
 def test_evaluate_scores_whole_texts(model, tf):
     windows_of(model, 4)
     logits = model.predict(X).astype("float64")

@@ -60,7 +60,15 @@ REFUSED = [
     ({"form": STREAMED, "validation": ("split",)}, "pass validation_data"),
     ({"form": STREAMED, "weights": ("balanced",)}, "counts the labels"),
 ]
-RUNS = list(Covering(FACTORS, [levels for levels, _ in REFUSED], seed=1))
+# A pass of a list ends with what its buckets hold; that of a stream without end fills them.
+OTHERS = {
+    "form": ("endless",),
+    "texts": ("whole",),
+    "steps_per_epoch": (3,),
+    "epochs": ("three",),
+    "batching": ("buckets", "tokens"),
+}
+RUNS = list(Covering(FACTORS, [*(levels for levels, _ in REFUSED), OTHERS], seed=1))
 SIMPLE = {name: levels[0] for name, levels in FACTORS.items()} | {"steps_per_epoch": 2}
 BATCHINGS = {
     "plain": Batching(4, shuffle=False),

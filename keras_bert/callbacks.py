@@ -11,7 +11,7 @@ __all__ = ["Perplexity", "Throughput"]
 
 
 class Perplexity(keras.callbacks.Callback):
-    """Adds the perplexity of each masked-LM loss to the logs of an epoch: `e` to its power.
+    """Adds the perplexity of each masked-LM loss to an epoch's logs: `e` to the loss.
 
     `masked_lm_loss` gives `masked_lm_perplexity`, and that of `validation_data`
     `val_masked_lm_perplexity`. In the list of callbacks it comes before

@@ -1,4 +1,4 @@
-"""The decoder of masked language modeling by a product that transposes the token table itself."""
+"""The decoder of masked language modeling as a product with the transposed token table."""
 
 from keras import ops
 

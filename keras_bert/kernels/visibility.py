@@ -1,4 +1,4 @@
-"""What each query of attention sees."""
+"""Which keys each query of attention sees."""
 
 import functools
 from typing import Any, NamedTuple

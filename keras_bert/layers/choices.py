@@ -32,7 +32,7 @@ class ChoicesAsRows(SavedLayer):
 class RowsAsChoices(SavedLayer):
     """Layer that reshapes choice scores `[B x C, 1]` to logits `[B, C]` and hides missing choices.
 
-    Of `token_ids`, `[B, C, S]`, only the shape is used. `padding_mask`, `[B, C, S]` integers or
+    Only the shape of `token_ids`, `[B, C, S]`, is used. `padding_mask`, `[B, C, S]` integers or
     booleans, is true at tokens: a choice that is all padding is missing; with None, no choice is.
     """
 
@@ -41,7 +41,7 @@ class RowsAsChoices(SavedLayer):
         if padding_mask is None:
             return logits
         is_there = ops.any(ops.cast(padding_mask, "bool"), axis=-1)  # [B, C]
-        return ops.where(is_there, logits, -1e9)  # a probability of 0, and a row of them is finite
+        return ops.where(is_there, logits, -1e9)  # probability 0; a row of padding stays finite
 
     def compute_output_spec(self, scores, token_ids, padding_mask=None):
         return keras.KerasTensor(token_ids.shape[:2], dtype="float32")

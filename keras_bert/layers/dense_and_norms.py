@@ -13,7 +13,7 @@ EPSILON = 1e-12
 
 
 def bert_initializer(deviation=0.02):
-    """Returns BERT's initializer for kernels and embeddings: a normal, cut at two deviations."""
+    """Returns BERT's initializer for kernels and embeddings: truncated at two deviations."""
     return keras.initializers.TruncatedNormal(stddev=deviation)
 
 
@@ -37,7 +37,7 @@ def dense(units, name, activation=None, dtype=None, use_bias=True):
 
 @registered
 class Dense(keras.layers.Dense):
-    """Keras's Dense, whose kernels compute rows of sequences faster.
+    """`keras.layers.Dense` with faster kernels for sequences.
 
     Example:
     >>> from keras_bert.layers import Dense
@@ -49,7 +49,7 @@ class Dense(keras.layers.Dense):
         return kernels.compute("dense", keras.layers.Dense.call, self, inputs, training)
 
     def quantize(self, mode=None, type_check=True, config=None):
-        super().quantize(mode, type_check=False, config=config)  # Keras asks subclasses to agree
+        super().quantize(mode, type_check=False, config=config)  # Keras would refuse a subclass
 
 
 def table(rows, width, name, layer=keras.layers.ReversibleEmbedding, dtype=None):

@@ -1,6 +1,6 @@
 """The input of BERT's encoder: the sum of token, segment and position embeddings.
 
-MPNet has a bias by the distance between two tokens, too.
+MPNet also adds an attention bias that depends on the distance between two tokens.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from keras_bert.layers.packed_rows import token_positions
 from keras_bert.messages import check_int
 from keras_bert.saved import SavedLayer, registered
 
-# Distances at which a bucket begins, 8 * 2^(k/2) from 8 on: of T5's 32, up to a distance of 128.
+# Smallest distance of each bucket, 8 * 2^(k/2) from 8 on; T5 has 32, up to a distance of 128.
 _BEGINS = np.array([*range(1, 9), 12, 16, 23, 32, 46, 64, 91], "int32")
 NUM_BUCKETS = 2 * (len(_BEGINS) + 1)  # of earlier tokens, and of later ones
 
@@ -32,7 +32,7 @@ class Embeddings(SavedLayer):
     Call arguments:
         token_ids: `[B, S]` int32 in `[0, V)`.
         segment_ids: `[B, S]` int32 in `[0, num_segments)`; None means segment 0 everywhere. Ignored
-            without a segment table, and with one of a single row.
+            if there is no segment table, or one of a single row.
 
     Returns:
         `[B, S, H]`.
@@ -137,12 +137,12 @@ class RelativeBias(SavedLayer):
     """Bias of attention scores that depends on how far the key is before or after the query.
 
     Distances share 32 buckets, wider ones farther away. All layers of an encoder add the same bias.
-    The sequences of a packed row lie one after another, so distances within them are those in the
-    row.
+    The sequences of a packed row lie one after another, so a distance within one equals that within
+    the row.
     Source: Song et al. 2020, "MPNet"; Raffel et al. 2020, "T5", section 2.1;
     `compute_position_bias` of transformers modeling_mpnet.py.
 
-    Arguments are those of `BertBackbone`. Takes `[B, S]` ids for their shape alone; returns
+    Arguments are those of `BertBackbone`. Uses only the shape of the ids, `[B, S]`; returns
     `[1, N, S, S]`, of queries and keys.
     """
 
@@ -156,10 +156,12 @@ class RelativeBias(SavedLayer):
 
     def call(self, token_ids):
         positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")
-        distance = ops.expand_dims(positions, 0) - ops.expand_dims(positions, 1)  # to the key
+        distance = ops.expand_dims(positions, 0) - ops.expand_dims(
+            positions, 1
+        )  # from query to key
         is_beyond = ops.greater_equal(ops.expand_dims(ops.abs(distance), 2), _BEGINS)  # [S, S, 15]
         bucket = ops.sum(ops.cast(is_beyond, "int32"), axis=2)  # [S, S]
         bucket = bucket + ops.cast(distance > 0, "int32") * (NUM_BUCKETS // 2)
         chosen = ops.one_hot(bucket, NUM_BUCKETS, dtype=self.compute_dtype)  # [S, S, 32]
-        bias = ops.matmul(chosen, self.bias)  # [S, S, N], and no scatter for the gradient
+        bias = ops.matmul(chosen, self.bias)  # [S, S, N]; its gradient needs no scatter
         return ops.expand_dims(ops.transpose(bias, (2, 0, 1)), 0)  # [1, N, S, S]

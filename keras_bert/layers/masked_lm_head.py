@@ -1,4 +1,4 @@
-"""The head of masked language modeling, and the transform that it begins with."""
+"""The head of masked language modeling and its transform."""
 
 from keras import ops
 
@@ -58,7 +58,7 @@ class HeadTransform(SavedLayer):
 class MaskedLMHead(SavedLayer):
     """Masked-LM head: logits over the vocabulary at the masked positions.
 
-    It is a transform to the token table's width, and the transposed table with its own bias.
+    A transform to the token table's width, then a product with the transposed table, plus a bias.
     Source: Devlin et al. 2019, section 3.1; `get_masked_lm_output` of google-research/bert
     run_pretraining.py.
 

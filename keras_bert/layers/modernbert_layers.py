@@ -19,7 +19,7 @@ from keras_bert.saved import SavedLayer, registered
 
 @registered
 class ModernBertEmbeddings(SavedLayer):
-    """Token embeddings, with LayerNorm and then dropout; positions are in the blocks.
+    """Token embeddings, with LayerNorm and then dropout; the blocks add the positions.
 
     Arguments are those of `ModernBertBackbone`. Takes `[B, S]` ids and returns `[B, S, H]`.
     """
@@ -61,7 +61,7 @@ class ModernBertEmbeddings(SavedLayer):
 
 @registered
 class GatedFeedForward(SavedLayer):
-    """Feed-forward layer whose activated numbers are multiplied by gates, without biases.
+    """Feed-forward layer whose activations are multiplied by gates, without biases.
 
     Source: Shazeer 2020, "GLU Variants Improve Transformer". Arguments are those of
     `ModernBertBackbone`. Takes and returns `[B, S, H]`.
@@ -102,14 +102,14 @@ def _gated(layer, x):
 class ModernBertBlock(SavedLayer):
     """Self-attention and a gated feed-forward layer, each after a LayerNorm, with a residual.
 
-    Arguments are those of `ModernBertBackbone`; `window`, int, the farthest token that a token
-    sees, or None; and `normalizes`, bool, whether attention has a LayerNorm, which the first block
-    lacks.
+    Arguments are those of `ModernBertBackbone`; `window`, int, the largest distance at which a
+    token sees another, or None; and `normalizes`, bool, whether attention has a LayerNorm, which
+    the first block lacks.
 
     Call arguments:
         x: `[B, S, H]`, as is the result.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
-        rotation: of `RotaryPositions`; or None.
+        rotation: the output of `RotaryPositions`, or None.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class ModernBertBlock(SavedLayer):
         self.feed_forward.build(x_shape)
 
     def normalized(self, x, training=None):
-        """Computes what attention reads, `[B, S, H]`."""
+        """Computes the input of attention, `[B, S, H]`."""
         return self.attention_norm(x, training=training) if self.normalizes else x
 
     @kernels.repeated

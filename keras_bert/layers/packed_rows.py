@@ -1,8 +1,8 @@
 """Packed rows, which hold several sequences each. B rows, S tokens of a row, K sequences of a row.
 
-Models have the inputs of rows with one sequence each, so that `backbone.input` is what users of
-Keras expect. The inputs of packed rows exist while a model is called, as `training` does: the
-layers that tell sequences apart read them here.
+A model's declared inputs are those of rows with one sequence each, so `backbone.input` is what
+users of Keras expect. The inputs of packed rows exist while a model is called, as `training`
+does: the layers that tell sequences apart read them here.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_bert.saved import SavedLayer, registered
 
-_LONGEST = 2**16  # tokens, of packed rows whose length a graph doesn't know
+_LONGEST = 2**16  # tokens: the upper bound of a packed row whose length a graph doesn't know
 _INPUTS = contextvars.ContextVar("packed_rows", default={})  # noqa: B039 (never changed)
 
 
@@ -31,7 +31,7 @@ def packed_rows(inputs):
 
 
 def packed_input(name):
-    """Returns an input of packed rows of the model that is called, or None.
+    """Returns a packed-row input of the model being called, or None.
 
     Example:
     >>> from keras_bert.layers import packed_input
@@ -106,7 +106,7 @@ def _is_inside(sequence_output, padding_mask):
 
 
 def token_positions(token_ids):
-    """Returns each token's position in its own sequence, int32 `[B, S]`; `[1, S]` if rows are one.
+    """Returns each token's position in its own sequence, int32 `[B, S]`; `[1, S]` if unpacked.
 
     Example:
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Rotary positions: queries and keys turn with their place, so that scores know the distance.
+"""Rotary positions: queries and keys are rotated by their position; scores depend on the distance.
 
 Source: Su et al. 2021, "RoFormer", section 3.2.2.
 """
@@ -16,9 +16,9 @@ class RotaryPositions(SavedLayer):
 
     Args:
         head_dim: int, D, the width of a head, even.
-        theta: float; the slowest pair of numbers turns once in almost 2 pi `theta` positions.
+        theta: float; the slowest pair completes a turn in almost 2 pi `theta` positions.
 
-    Takes `[B, S]` ids for their shape alone; returns cosines of both numbers of each pair, then
+    Uses only the shape of the ids, `[B, S]`; returns cosines of both numbers of each pair, then
     sines, negative for the first, float32 `[1, 1, S, 2 D]`; or `[B, 1, S, 2 D]` for packed rows,
     whose positions restart with each sequence.
 

@@ -21,9 +21,9 @@ def attention(
 ):
     """Computes attention, with softmax in float32, by the fastest kernel that runs here.
 
-    A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), without
-    those far from it (`window`). Hidden keys get a probability of exactly 0. `keras_bert.kernels`
-    lists the kernels.
+    A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), except
+    those farther away than `window`. Hidden keys get a probability of exactly 0.
+    `keras_bert.kernels` lists the kernels.
 
     Args:
         query: `[B, N, S, D]`.
@@ -36,7 +36,7 @@ def attention(
         window: int, the largest distance between a query and a key that it sees; None for any.
         position_bias: `[1, N, S, S]`, added to the scores of queries and keys; or None.
         dropout: the `Dropout` layer of the probabilities; or None.
-        training: bool, whether gradients will be taken.
+        training: bool, whether gradients are needed.
         long_rows: bool, whether rows may have thousands of tokens. A graph for rows of any length
             then computes their scores in blocks, to save memory.
 
@@ -69,7 +69,7 @@ def plain_attention(query, key, value, visibility, dropout=None, training=False)
 
 
 def attention_scores(query, key, visibility):
-    """Computes what the softmax takes, float32 `[B, N, S, S]`, from heads `[B, N, S, D]`."""
+    """Computes the input of the softmax, float32 `[B, N, S, S]`, from heads `[B, N, S, D]`."""
     bias = visibility_bias(ops.shape(query)[2], visibility)
     query = query * query.shape[-1] ** -0.5
     scores = ops.matmul(query, ops.transpose(key, (0, 1, 3, 2)))

@@ -21,7 +21,7 @@ class SelfAttention(SavedLayer):
         num_heads: int, N, a divisor of `hidden_dim`.
         hidden_dim: int, H, the width of a token's vector.
         dropout: float, for the attention probabilities.
-        window: int, the farthest token that a token sees, in either direction; None for any.
+        window: int, the largest distance at which a token sees another; None for any.
         use_bias: bool, whether the dense layers have biases.
 
     Call arguments are those of `EncoderBlock`; `sequence_ids`, `[B, S]` integers, the sequences of
@@ -108,7 +108,7 @@ class SelfAttention(SavedLayer):
     def probabilities(
         self, x, padding_mask=None, sequence_ids=None, position_bias=None, rotation=None
     ):
-        """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""
+        """Computes the attention probabilities, float32 `[B, N, S, S]`, for `call`'s x."""
         query, key, _ = self._heads(x, rotation)
         masks = Visibility(padding_mask, sequence_ids, self.window, position_bias)
         return ops.softmax(attention_scores(query, key, masks), axis=-1)

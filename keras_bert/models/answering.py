@@ -1,4 +1,4 @@
-"""The outputs of a task: of raw examples and of prepared inputs."""
+"""Prediction of raw examples and of prepared inputs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,7 @@ class Predictor:
         if len(outputs) == 1:
             return outputs[0]
 
-        def joined(*arrays):  # choices that a chunk doesn't have are filled up
+        def joined(*arrays):  # pads chunks that have fewer choices
             return joined_rows(*arrays, fill=-1e9)
 
         return keras.tree.map_structure(joined, *outputs)
@@ -90,7 +90,7 @@ def _number(value):
 
 
 class PredictCallbacks(keras.callbacks.CallbackList):
-    """The callbacks of a call of `predict`; raises a ValueError at its end if no batch came.
+    """The callbacks of a call of `predict`; raises a ValueError at its end if there was no batch.
 
     They get the user's model; on JAX, Keras's loop works on a copy, which stops when the model is
     told to.

@@ -22,8 +22,8 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
     """An encoder of token ids, on which any task of this library works.
 
     Subclass it for an encoder of your own: make the layers, call them, give their inputs, outputs
-    and sizes to `super().__init__`, and register the class for Keras. What your constructor is
-    given is saved; an argument that is also an attribute, as it is then.
+    and sizes to `super().__init__`, and register the class for Keras. Arguments of your
+    constructor are saved; of an attribute of the same name, the current value.
     Layers that mix tokens read `packed_input("sequence_ids")`, or the class sets
     `takes_packed_rows = False`. Override `hidden_states` for an embedder of several layers,
     `token_embedding` for tied tables, and `unused_by` if heads leave variables without a gradient.
@@ -111,7 +111,7 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
         """This model: code for tasks and encoders asks both for their backbone."""
         return self
 
-    def __dir__(self):  # Keras loads all that is listed, and would come back here forever
+    def __dir__(self):  # Keras loads all that is listed, and would recurse forever
         return [name for name in super().__dir__() if name != "backbone"]
 
     @classmethod
@@ -121,7 +121,7 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
 
     @classmethod
     def check_layers(cls, layers, config):
-        """Raises a ValueError unless some blocks of a config's encoder are one, renumbered from 0.
+        """Raises a ValueError unless these blocks, renumbered from 0, are an encoder, too.
 
         Override it for `from_preset(keep_layers=)`, which needs an argument `num_layers`.
         """
@@ -150,7 +150,7 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
         raise ValueError(f"{type(self).__name__} gives the vectors of its last layer alone.")
 
     def token_vectors(self, inputs):
-        """Computes what heads of tokens read, `[B, S, H]`."""
+        """Computes the input of heads of tokens, `[B, S, H]`."""
         x = self(inputs)["sequence_output"]
         return x if self.head is None else self.head(x)
 
@@ -257,7 +257,7 @@ class Backbone(PresetModel, Retracing, RowInputs, Model):
 
 
 def token_inputs(names, shape=(None,)):
-    """Makes int32 Keras inputs by name, optional ones but for `token_ids`."""
+    """Makes int32 Keras inputs by name; all but `token_ids` are optional."""
     return {
         name: keras.Input(shape, dtype="int32", name=name, optional=name != "token_ids")
         for name in names

@@ -197,11 +197,10 @@ class BertBackbone(Backbone):
             return _states(self.embeddings, self.blocks, inputs)
 
     def attention_probabilities(self, inputs):
-        """Computes how much each token attends to each, a list of float32 `[B, N, S, S]`.
+        """Computes the attention probabilities of inference, a list of float32 `[B, N, S, S]`.
 
-        There is one for each layer; the third axis is that of the token that attends. They are
-        those of inference, without dropout, as transformers' `output_attentions`. Padding attends
-        too; nothing attends to it.
+        There is one for each layer, without dropout, as transformers' `output_attentions`; the
+        third axis is the query's. Padding attends too; nothing attends to it.
         """
         masks = inputs.get("padding_mask"), inputs.get("sequence_ids")
         states = self.hidden_states(inputs)
@@ -220,7 +219,7 @@ class BertBackbone(Backbone):
 
     @classmethod
     def check_layers(cls, layers, config):
-        pass  # all are alike
+        pass  # blocks are interchangeable
 
     @property
     def token_embedding(self):

@@ -33,7 +33,7 @@ class BertClassifier(BertTask):
     `fit` and `evaluate` take texts, with labels by name or by number; with `num_features` they take
     `{"text": texts, "features": numbers}`, and the first `fit` on those in memory adapts to them.
     `BertClassifierPreprocessor` handles the names of the classes, several labels for a text, and
-    windows of long texts, which `validation_data` scores by themselves, and `evaluate` together.
+    windows of long texts: `validation_data` scores each window, `evaluate` each text.
     Source: Devlin et al. 2019, section 4.1; google-research/bert run_classifier.py.
 
     Args:
@@ -168,15 +168,15 @@ class BertClassifier(BertTask):
         """Computes how much each word of a text, or of a pair, adds to the answer.
 
         The weights are integrated gradients of the sum of token, segment and position embeddings,
-        along the way from a row in which all tokens but the special ones are blank. They add up to
+        along the path from a row in which all tokens but the special ones are blank. They add up to
         `value - baseline_value`; `error` is the relative difference, which more `steps` reduce.
         Source: Sundararajan et al. 2017.
 
         Args:
-            x: a single example, as `answer` takes it. Of a long text, the part is explained that
-                the preprocessor's truncation keeps.
+            x: a single example, as `answer` takes it. Of a long text, only the part that
+                truncation keeps is explained.
             target: the class to explain, by name or number; by default the most probable one.
-            steps: int, points of the way; each takes a forward and a backward pass of the row.
+            steps: int, points on the path; each takes a forward and a backward pass of the row.
             baseline: `"pad"` or `"mask"`, the token that is blank.
 
         Returns:
@@ -222,7 +222,7 @@ class BertClassifier(BertTask):
         return explain(self, x, chosen, steps, baseline)
 
     def calibrate(self, x, y=None, batch_size=None):
-        """Scales the logits so that probabilities tell how often answers are right.
+        """Scales the logits so that probabilities match how often answers are right.
 
         Fits one temperature on labeled examples in memory, on which the model was not trained, and
         divides the head's weights by it. Answers, presets and exported models then have the new
@@ -262,8 +262,8 @@ class BertClassifier(BertTask):
     def choose_threshold(self, x, y=None, batch_size=None, per_label=False):
         """Sets the preprocessor's `threshold` to the one with the best F1, and returns it.
 
-        F1 is that of the second of two classes, or of all labels of a `multi_label` model together;
-        with `per_label` of each by itself, which gives a list. The other arguments are those of
+        F1 is that of class 1 of two, or pooled over all labels of a `multi_label` model; with
+        `per_label` there is one threshold a label, a list. The other arguments are those of
         `calibrate`. Presets and exported models keep the threshold, and
         `scores` takes it into account. The accuracy of `evaluate` doesn't for two classes; for a
         `multi_label` model, compile again.

@@ -70,8 +70,8 @@ class BertEmbedder(BertTask):
             last block. Blocks after the highest of these are not computed.
         combine: how several layers become one before pooling: `"concat"`, in the order of `layers`,
             `"sum"`, `"mean"`, or `"weighted"`, a sum with trainable weights, as in ELMo.
-        truncate_dim: int, the number of first values that vectors keep, before they are scaled to
-            length 1; None for all. Take one of the `matryoshka_dims` that a model was trained with.
+        truncate_dim: int, the length that vectors are truncated to, before they are scaled to unit
+            length; None for all. Take one of the `matryoshka_dims` that a model was trained with.
         matryoshka_dims: ints, such as `(384, 256, 128)`: also trains vectors truncated to each of
             these lengths (Kusupati et al. 2022). None trains whole vectors. Lengths above
             `truncate_dim` are dropped.
@@ -273,7 +273,7 @@ class BertEmbedder(BertTask):
         batch_size=None,
         verbose=0,
     ):
-        """Adds to pairs the texts nearest to each query, by this model, that aren't its positives.
+        """Adds to pairs the texts nearest to each query by this model, excluding its positives.
 
         Some of the nearest may be right answers that nobody marked: a margin leaves them out.
         Equals sentence-transformers' `mine_hard_negatives`, but a query is no negative of itself.
@@ -281,7 +281,7 @@ class BertEmbedder(BertTask):
 
         Args:
             pairs: `(queries, positives)`, as for `fit`. A query may be in several pairs.
-            corpus: texts that may be negatives, as all positives may; None for these alone.
+            corpus: extra candidates; all positives are candidates, too. None for these alone.
             num_negatives: int, the number of negatives of a query.
             range_min: int, the number of nearest texts to skip. Positives and texts within the
                 margin don't count.
@@ -342,7 +342,7 @@ class BertEmbedder(BertTask):
         if isinstance(texts, dict) or not is_raw(texts):
             raise ValueError(f"Give a text or a list of texts; got {shown(texts)}.")
         self._check_pools()
-        if isinstance(texts, tuple):  # several texts, no example of them
+        if isinstance(texts, tuple):  # several texts, not one example
             texts = list(texts)
         preprocessor = preprocessor_of(self)
         preprocessor = preprocessor.variants().get(kind, preprocessor)

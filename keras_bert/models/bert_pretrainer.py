@@ -32,7 +32,7 @@ class BertPretrainer(BertTask):
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
     Args:
-        next_sentence: bool; False trains masked LM alone, as encoders with a `head` need.
+        next_sentence: bool; False trains only masked LM; required for encoders with a `head`.
         masked_lm_activation: activation of the masked-LM head; None means the backbone's.
         masked_lm_epsilon: float, for the head's LayerNorm; None means the backbone's.
         tie_embeddings: bool; False gives the head its own table instead of the encoder's.
@@ -145,8 +145,8 @@ class BertPretrainer(BertTask):
 
         Returns:
             A list for each text; it holds a list for each masked token, of `top_k` dicts with
-            `token`, a str, and `score`, its probability. The best comes first. A single str
-            returns its list alone.
+            `token`, a str, and `score`, its probability. The best comes first. For a single
+            str, its list alone.
 
         Raises:
             ValueError: if a text has no [MASK], the model has no preprocessor, or a target isn't

@@ -64,10 +64,10 @@ class BertTask(
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;
-    `answer` gives what an exported model gives, `scores` the task's official metrics. Subclass it
+    `answer` returns the exported model's answers, `scores` the task's official metrics. Subclass it
     for a task of your own: make the layers, call `super().__init__`, and override
-    `preprocessor_class` and `default_compile_args`. What its constructor is given is saved; an
-    argument that is also an attribute, as it is then.
+    `preprocessor_class` and `default_compile_args`. Arguments of its constructor are saved; of
+    an attribute of the same name, the current value.
 
     Args:
         inputs: a dict of Keras inputs, those of `backbone.input` among them.
@@ -141,12 +141,12 @@ class BertTask(
 
     @property
     def scorer(self):
-        """What scores the task's answers, tunes them, and writes them to files."""
+        """The `Scorer` of the task's answers, which also tunes them and writes them to files."""
         return self.scorer_class(preprocessor_of(self))
 
     @property
     def predictor(self):
-        """What computes outputs of examples and of prepared inputs."""
+        """The `Predictor` of examples and of prepared inputs."""
         return Predictor(self, super().predict)
 
     @property
@@ -181,7 +181,7 @@ class BertTask(
         weighted_metrics=None,
         **kwargs,
     ):
-        """Compiles, as `keras.Model.compile`, with what suits the task where it is left out.
+        """Compiles like `keras.Model.compile`; omitted arguments get the task's defaults.
 
         Args:
             optimizer: as in Keras. If left out, each `fit` makes that of `default_compile_args`
@@ -281,7 +281,7 @@ class BertTask(
         batching=None,
         **kwargs: Unpack[KerasFit],
     ):
-        """Trains, as `keras.Model.fit`, to the same numbers on one device and on many.
+        """Trains like `keras.Model.fit`, with the same results on any number of devices.
 
         Without an optimizer in `compile`, or without `compile`, each call takes a new optimizer of
         `default_compile_args`. Its learning rate rises to the default one in a tenth of the steps
@@ -299,13 +299,13 @@ class BertTask(
                 `(text, label)`, or of dicts with `text` and `label`: a generator, a loader, or a
                 `tf.data.Dataset`. A stream is read in chunks while the model trains, again for
                 each epoch and in its own order; a generator, which can be read once, is read into
-                memory for several epochs. With `steps_per_epoch`, each epoch goes on after the last
-                one. Or prepared inputs.
+                memory for several epochs. With `steps_per_epoch`, each epoch resumes where the last
+                one ended. Or prepared inputs.
             y: labels, by name or by number, unless `x` contains them.
             batch_size: int; 32 by default.
             epochs: int, passes over the data.
             verbose: as in Keras: `"auto"`, 0 for silence, 1 for a progress bar, 2 for a line.
-            sample_weight: `[n]` floats, or None; datasets, batches and loaders hold their own.
+            sample_weight: `[n]` floats, or None; datasets, batches and loaders contain them.
             validation_data: `(x, y)`, `(x, y, sample_weight)`, or a dataset.
             validation_split: float, the share of the examples, the last ones, to validate on if
                 there is no `validation_data`.
@@ -321,7 +321,7 @@ class BertTask(
                 `sample_weight`.
 
         Raises:
-            ValueError: if labels are outside the classes, raw examples meet no preprocessor, the
+            ValueError: if labels are outside the classes, raw examples have no preprocessor, the
                 optimizer doesn't know a trainable weight, or `steps_per_execution` doesn't divide
                 the steps asked for. A wrong label in a prepared `tf.data.Dataset` raises a
                 `tf.errors.InvalidArgumentError`.
@@ -418,7 +418,7 @@ class BertTask(
         return logs
 
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None) -> np.ndarray:
-        """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
+        """The outputs as arrays, as `keras.Model.predict`; `x` as for `fit`.
 
         There is a row for each row that `batches` makes of `x`, in order, or for each text whose
         windows are pooled. An axis of tokens is as long as the preprocessor's sequences. Raw
@@ -451,7 +451,7 @@ class BertTask(
 
         Raises:
             ValueError: if there is no preprocessor, or `x` is not what it reads.
-            TypeError: if an option is none of the preprocessor's.
+            TypeError: if the preprocessor has no such option.
         """
         preprocessor = preprocessor_of(self)
         for name in options:
@@ -598,8 +598,8 @@ class BertTask(
 
         All weights are trainable again: compile with a new optimizer before training. Weights in
         int8 are rounded again, which moves outputs by some percent; to avoid it, train and merge
-        adapters before `quantize`. A thread that asks the model meanwhile gets wrong answers: merge
-        before you serve.
+        adapters before `quantize`. A thread that calls the model meanwhile gets wrong answers:
+        merge before you serve.
         """
         self.backbone.merge_lora()
 

@@ -36,18 +36,18 @@ def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
 
 
 def check_no_rate(arguments):
-    """Raises a TypeError at a `learning_rate` among the arguments of `compile` or `fit`."""
+    """Raises a TypeError if `compile` or `fit` is given a `learning_rate`."""
     if "learning_rate" in arguments:
         raise TypeError("The rate belongs to the optimizer: compile(AdamW(learning_rate)).")
 
 
 def _of_output(parts, name):
-    """Returns the part of an output; one that is no dict is that of all outputs."""
+    """Returns the part of an output; anything but a dict applies to all outputs."""
     return parts.get(name) if isinstance(parts, dict) else parts
 
 
 def check_takes_logits(kind, given, own, loss):
-    """Raises a ValueError at a loss or metric of probabilities, if the task's own takes logits.
+    """Raises a ValueError if a loss or metric takes probabilities, and the task's own logits.
 
     `given` is what `compile` takes, `own` the task's loss or a dict of those of its outputs, and
     `loss` that to train with, by which Keras chooses the metric called "accuracy".

@@ -42,7 +42,7 @@ def explain(
     if not is_single(x):
         raise ValueError(f"explain takes a single example, such as a text; got {shown(x)}.")
     examples = preprocessor.listed(x)
-    preprocessor.rows(examples)  # raises an error at texts that it doesn't take
+    preprocessor.rows(examples)  # raises an error if it doesn't take the texts
     read = [located(preprocessor, column) for column in examples.columns]
     inputs, words, word = _row(preprocessor.packer, read)
     inputs |= examples.extra_inputs
@@ -91,7 +91,7 @@ def explain(
 
 
 def _row(packer, texts):
-    """Packs a text or two: returns the model's inputs, `[1, S]`, the words, and each position's.
+    """Packs a text or two: returns the model's inputs, `[1, S]`, words, and each position's word.
 
     Packing the number of each token's word in place of its id shows the word of each position, -1
     at special tokens.
@@ -127,7 +127,7 @@ def log_odds(logits: Any, index: int) -> Any:
 
 @contextlib.contextmanager
 def _moved(table, change):
-    """Has a table of embeddings add `change`, `[B, S, E]`, to what it returns to this thread."""
+    """Adds `change`, `[B, S, E]`, to the output of a table of embeddings, in this thread."""
     own = threading.get_ident()
 
     def moved(*args, **kwargs):

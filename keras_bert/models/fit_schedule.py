@@ -99,7 +99,7 @@ def restart(task, optimizer):
     )
     if is_same:
         for variable in last.variables:
-            variable.assign(keras.ops.zeros(variable.shape, variable.dtype))  # as AdamW begins
+            variable.assign(keras.ops.zeros(variable.shape, variable.dtype))  # AdamW's first state
     return is_same
 
 

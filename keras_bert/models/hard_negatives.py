@@ -12,7 +12,7 @@ from keras_bert.preprocessing.texts import text_columns
 
 
 def pairs_in_corpus(pairs: Any, corpus: Any) -> tuple[dict[str, list[int]], list[str]]:
-    """Returns `{query: numbers of its positives}`, and all different texts by number."""
+    """Returns `{query: numbers of its positives}`, and the distinct texts by number."""
     columns = text_columns(pairs, 2)
     if len(columns) < 2:
         raise ValueError("Negatives are mined for (queries, positives); got single texts.")

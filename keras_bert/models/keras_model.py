@@ -1,7 +1,7 @@
 """`keras.Model`, with a stub beside it.
 
-Type checkers know nothing of Keras's classes and take each attribute of their subclasses for right,
-misspelled ones too.
+Type checkers can't see Keras's classes and accept any attribute of their subclasses, misspelled
+ones too.
 """
 
 from keras import Model as Model

@@ -6,7 +6,7 @@ import keras
 
 
 class AdaptedLayers(keras.layers.Layer):
-    """Saves weights and adapters apart; Keras saves their sums and loads zeros as adapters.
+    """Saves weights and adapters separately; Keras saves their sums and loads zeros as adapters.
 
     Keras saves and loads an attribute of a model, such as this layer, after the model's layers.
     """

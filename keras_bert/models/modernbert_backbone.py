@@ -30,12 +30,12 @@ class ModernBertBackbone(Backbone):
         num_layers: int, number of blocks.
         num_heads: int, N, attention heads of each block; they divide `hidden_dim`.
         hidden_dim: int, H, the width of a token's vector.
-        intermediate_dim: int, I, the width of the gated numbers.
-        dropout: float, for the gated numbers.
+        intermediate_dim: int, I, the width of the gated activations.
+        dropout: float, for the gated activations.
         attention_dropout: float, for attention probabilities and what attention adds.
         embedding_dropout: float, for the embeddings.
         max_sequence_length: int, the most tokens of a row.
-        window: int, the farthest token that a token of a local block sees, in either direction.
+        window: int, the largest distance at which a token of a local block sees another.
         global_every: int; blocks 0, `global_every`, 2 `global_every` and so on see all tokens.
         global_theta: float, `theta` of `RotaryPositions` in global blocks.
         local_theta: float, in local ones.

@@ -30,7 +30,7 @@ class RowInputs:
         _check_prepared(x)
         return super().test_on_batch(x, *args, **kwargs)
 
-    def compute_output_spec(self, inputs, **kwargs):  # Keras's fails at inputs that are None
+    def compute_output_spec(self, inputs, **kwargs):  # Keras's fails on None
         if isinstance(inputs, dict):
             inputs = {name: self.input[name] if x is None else x for name, x in inputs.items()}
         return super().compute_output_spec(inputs)

@@ -45,7 +45,7 @@ def row_outputs(model, rows, longest, batch_size, **options):
 
 
 def have_tokens(model):
-    """Tells, in the structure of a model's outputs, whether their second axis is that of tokens."""
+    """Returns, in the structure of a model's outputs, which ones have an axis of tokens."""
     reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
     return keras.tree.map_structure(
         lambda spec: reads_tokens and None in spec.shape[1:], model.output

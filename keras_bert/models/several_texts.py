@@ -1,4 +1,4 @@
-"""What multiple choice and reranking share: a score for each of an example's texts."""
+"""The base of multiple choice and reranking: a score for each of an example's texts."""
 
 from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
 from keras_bert.layers.dense_and_norms import dense

@@ -38,7 +38,7 @@ def score_policy(task, backbone, dtype, output="sequence_output"):
 
 
 def fitting_preprocessor(task, preprocessor, takes):
-    """Returns a preprocessor, completed for a task; one that it doesn't take is converted."""
+    """Returns a preprocessor that fits a task, converted if needed."""
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
     kind = task.preprocessor_class()

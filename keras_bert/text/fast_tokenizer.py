@@ -27,7 +27,7 @@ _NOT_UTF8 = dict.fromkeys(range(0xD800, 0xE000), "\ue000")  # which no vocabular
 class FastTokenizer(Tokenizer):
     """Tokenizer of any `tokenizer.json`: RoBERTa, XLM-RoBERTa, CamemBERT, E5, ModernBERT.
 
-    Its tokens are those of Hugging Face's `tokenizers`, whatever the algorithm: normalization,
+    Its tokens are those of Hugging Face's `tokenizers`, for any algorithm: normalization,
     byte pairs, unigrams, added tokens. A special token in a text, such as "<mask>", is that token.
     [CLS] and [SEP] are those of the file's post-processor: pairs are `<s> A </s> </s> B </s>` or
     `[CLS] A [SEP] B [SEP]`.

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import shown
-from keras_bert.preprocessing.batches import by_length
+from keras_bert.models.row_outputs import by_length
 from keras_bert.preprocessing.bert_preprocessor import preprocessor_of
 
 _WIDTHS = 8  # rows are padded to a multiple of it, so few shapes are compiled

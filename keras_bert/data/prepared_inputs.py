@@ -1,7 +1,7 @@
 """Checks of prepared inputs, in memory and in datasets: names, shapes and ranges."""
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -10,15 +10,12 @@ import numpy as np
 from keras_bert.data.translators import inputs_of
 from keras_bert.preprocessing.checked_numbers import (
     extra_input_array,
-    finite_floats,
+    finite,
     not_negative,
     require,
     require_integers,
 )
-from keras_bert.preprocessing.forms import (
-    Dataset,
-    as_arrays,
-)
+from keras_bert.preprocessing.forms import Dataset, Tensor, as_arrays
 from keras_bert.preprocessing.labels import AnyLabels
 from keras_bert.preprocessing.text_rows import ops_of
 
@@ -257,3 +254,15 @@ def _are_numbered(ids):
     before = ops.concat([starts, ids[:, :-1]], axis=1)
     goes_on = (ids == before) | (ids == before + 1)
     return (ids == 0) | ((before > 0) & goes_on)
+
+
+def finite_floats(extra_inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Converts floats to float32; reading a batch fails if a number is not finite."""
+    import tensorflow as tf
+
+    checked = {}
+    for name, values in extra_inputs.items():
+        if values.dtype.is_floating:
+            values = tf.cast(values, tf.float32)
+        checked[name] = finite(name, values)
+    return checked

@@ -5,7 +5,7 @@ import functools
 import keras
 import numpy as np
 
-from keras_bert.preprocessing.batches import Batches, by_length, cut_rows
+from keras_bert.preprocessing.batches import Batches, cut_rows
 from keras_bert.preprocessing.batching import Batching, octaves, quarters
 from keras_bert.training.prediction import predict_each
 from keras_bert.training.strategy import device_kind
@@ -153,3 +153,8 @@ def _batches_in_order(rows, numbers, width, longest, batch_size):
         make=lambda batch: rows.batch(batch, batching)[:1],
         batching=batching,
     )
+
+
+def by_length(lengths):
+    """Sorts row numbers by length, the longest first, so that neighbors need little padding."""
+    return np.argsort(-np.asarray(lengths), kind="stable")

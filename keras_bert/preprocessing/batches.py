@@ -237,8 +237,3 @@ def joined_rows(*arrays: np.ndarray, fill: float = 0) -> np.ndarray:
 def alone(parts: tuple) -> Any:
     """Unwraps a tuple that holds the inputs only; other tuples are returned unchanged."""
     return parts if len(parts) > 1 else parts[0]
-
-
-def by_length(lengths: npt.ArrayLike) -> np.ndarray:
-    """Sorts row numbers by length, the longest first, so that neighbors need little padding."""
-    return np.argsort(-np.asarray(lengths), kind="stable")

@@ -1,12 +1,12 @@
 """Checks of numbers and of columns of them, in arrays and in the tensors of a dataset."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from keras_bert.messages import check_all_finite, check_values, shown
-from keras_bert.preprocessing.forms import Tensor, as_arrays, is_text, map_values
+from keras_bert.preprocessing.forms import as_arrays, is_text, map_values
 
 
 def is_column(shape: tuple) -> bool:
@@ -111,18 +111,6 @@ def finite(name: str, values: Any) -> Any:
         return values
     fix = "Leave out or fill missing values."
     return require(values, lambda v: abs(v) < np.inf, f"{name} must be finite numbers", fix)
-
-
-def finite_floats(extra_inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Converts floats to float32; reading a batch fails if a number is not finite."""
-    import tensorflow as tf
-
-    checked = {}
-    for name, values in extra_inputs.items():
-        if values.dtype.is_floating:
-            values = tf.cast(values, tf.float32)
-        checked[name] = finite(name, values)
-    return checked
 
 
 def not_negative(name: str, weights: Any) -> Any:

@@ -285,9 +285,8 @@ class SeveralLabels(AnyLabels):
         [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
         """
         labels = as_arrays(labels)  # a table may have a column of lists
-        is_list = hasattr(labels, "__len__")
-        may_hold_lists = is_list and str(getattr(labels, "dtype", "object")) == "object"
-        if may_hold_lists and all(map(_is_names, labels)):
+        is_object = str(getattr(labels, "dtype", "object")) == "object"
+        if is_object and hasattr(labels, "__len__") and all(map(_is_names, labels)):
             matrix = np.zeros((len(labels), len(self.names)), "float32")
             for index, row in enumerate(labels):
                 for label in row:
@@ -299,12 +298,12 @@ class SeveralLabels(AnyLabels):
         return require(matrix, lambda v: (v == 0) | (v == 1), f"{what} must be {expected}")
 
     def checked(self, numbers, inputs=None):
-        numbers = with_width(numbers, len(self.names))
-        return require(numbers, lambda v: (v >= 0) & (v <= 1), "Labels must be from 0 to 1")
+        numbers = require(numbers, lambda v: (v >= 0) & (v <= 1), "Labels must be from 0 to 1")
+        return with_width(numbers, len(self.names))
 
     def counts(self, numbers: np.ndarray) -> dict[str, int]:
         """Counts the examples of each class, by name."""
-        counts = numbers.astype("int64").sum(axis=0)
+        counts = np.count_nonzero(numbers, axis=0)
         return dict(zip(self.names, counts.tolist(), strict=True))
 
 
@@ -347,7 +346,9 @@ class Relevance(AnyLabels):
         )
 
     def warn_of_equal(self, labels, hint=""):
-        if np.ndim(labels) == 1:  # those of several documents may be alike for all queries
+        if not any(
+            map(np.ndim, () if labels is None else labels)
+        ):  # those of several documents may be alike for all queries
             super().warn_of_equal(labels, hint)
 
     def checked(self, numbers, inputs=None):
@@ -453,12 +454,11 @@ def label_array(labels: Labels) -> np.ndarray:
 
 def with_width(numbers: Any, count: int) -> Any:
     """Returns labels `[..., C]` of C classes; JAX needs to know C of tensors."""
-    is_width = len(numbers.shape) > 1 and numbers.shape[-1] in (None, count)
-    if not is_width or "str" in str(numbers.dtype):
-        got = f"shape {tuple(numbers.shape)} of {getattr(numbers.dtype, 'name', numbers.dtype)}"
-        raise ValueError(f"Labels must be 0 and 1, [n, {count}]; got {got}.")
+    shape = tuple(numbers.shape)
+    if len(shape) < 2 or shape[-1] not in (None, count):
+        raise ValueError(f"Labels must be 0 and 1, [n, {count}]; got shape {shape}.")
     if hasattr(numbers, "set_shape"):
-        numbers.set_shape([*numbers.shape[:-1], count])
+        numbers.set_shape([*shape[:-1], count])
     return numbers
 
 

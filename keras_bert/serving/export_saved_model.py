@@ -8,10 +8,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert.data.prepared_inputs import finite_floats
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import check_int, logger
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers, preprocessor_of
-from keras_bert.preprocessing.checked_numbers import finite_floats
 from keras_bert.training.keras_internals import autocast_variables
 
 

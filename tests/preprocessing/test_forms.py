@@ -4,8 +4,9 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
+from keras_bert.data.prepared_inputs import finite_floats
 from keras_bert.data.translators import rows_of
-from keras_bert.preprocessing.checked_numbers import extra_input_array, finite_floats
+from keras_bert.preprocessing.checked_numbers import extra_input_array
 from keras_bert.preprocessing.forms import is_raw
 
 slices = tf.data.Dataset.from_tensor_slices

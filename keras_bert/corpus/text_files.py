@@ -105,10 +105,8 @@ class Span:
         with open_bytes(self.path) as file:
             file.seek(offset)
             data = file.read(BLOCK_BYTES // 16)
-        for pattern in _CUTS:
-            if match := re.search(pattern, data):
-                break
-        return offset + match.end()
+        cuts = (re.search(pattern, data) for pattern in _CUTS)
+        return offset + next(filter(None, cuts)).end()
 
 
 class TextSpan(Span):

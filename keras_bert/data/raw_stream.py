@@ -156,7 +156,7 @@ class RawStream(Raw):
     def parts(
         self,
         most: int | None = None,
-        size: int = _CHUNK,
+        size: int | None = None,
         num_batches: int | None = None,
         own_sizes: deque[int] | None = None,
     ) -> Iterator[RawExamples]:
@@ -181,7 +181,7 @@ class RawStream(Raw):
 
     def chunks(self):
         self._check_has_end()
-        for part in self.parts():
+        for part in self.parts(size=_CHUNK):
             yield from part.chunks()
 
     def rows_to_predict(self, batch_size, steps, is_whole):
@@ -194,7 +194,7 @@ class RawStream(Raw):
         if is_whole:
             parts = [self.in_memory(most, num_batches)]
         else:
-            parts = self.parts(most, num_batches=num_batches)
+            parts = self.parts(most, _CHUNK, num_batches)
         for part in parts:
             yield from part.rows_to_predict(batch_size)
 

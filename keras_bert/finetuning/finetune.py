@@ -200,7 +200,7 @@ def _with_defaults(run):
     """Returns the settings with the teacher's loss, and None replaced by the task's defaults."""
     learning_rate = run.settings.learning_rate
     if learning_rate is None:
-        optimizer = run.model.default_compile_args()["optimizer"]
+        optimizer = keras.optimizers.get(run.model.default_compile_args()["optimizer"])
         learning_rate = optimizer.get_config()["learning_rate"]
     return dataclasses.replace(
         run.settings,

@@ -28,7 +28,7 @@ def prose(tmp_path_factory):
 
 
 def learn(inputs, size, **options):
-    return learn_vocabulary(inputs, size, num_workers=1, progress=False, **options)
+    return learn_vocabulary(inputs, size, **{"num_workers": 1, "progress": False, **options})
 
 
 def count_words(*inputs):
@@ -69,7 +69,7 @@ def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose, run_pyt
     assert tokenizer.unk_token_id not in ids
 
 
-def test_words_are_normalized_as_the_tokenizer_does_and_too_few_are_told(write):
+def test_words_are_normalized_as_the_tokenizer_does_and_too_few_are_told(write, capsys):
     text = "\ufeffÉcole ÉCOLE e\u0301cole ΟΔΟΣ ΟΔΟΣ 中文\r\n½™ ½™ a\u00adb ab \ufffd"
     path = write(text.encode() + b"\xff ab")
     broken = rf"1 invalid byte sequences, dropped \({path}, byte 74\)"
@@ -77,8 +77,9 @@ def test_words_are_normalized_as_the_tokenizer_does_and_too_few_are_told(write):
         vocabulary = learn(path, 60)
     assert {"ecole", "οδος", "½™", "ab", "中", "文"} <= set(vocabulary)
     assert not {"##文", "É", "é", "\ufeff", "\ufffd"} & set(vocabulary)
-    cased = learn(path, 60, lowercase=False, min_frequency=1)
+    cased = learn(path, 60, lowercase=False, min_frequency=1, progress=True)
     assert {"École", "ÉCOLE", "ΟΔΟΣ"} <= set(cased)
+    assert f"note: 1 invalid byte sequences, dropped ({path}" in capsys.readouterr().out
 
 
 def test_texts_end_between_words_and_lose_only_rare_ones(prose, monkeypatch):

@@ -61,6 +61,12 @@ def test_one_document_in_a_group_makes_no_wrong_labels():
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
 
 
+def test_a_text_of_one_sentence_is_followed_by_one_of_another_document():
+    rows = pairs.Pairing(13).plan(group_of([[5]] * 8), tf.constant([1, 2]))
+    assert rows.is_random.numpy().tolist() == [1] * 8
+    assert not np.any(rows.first_start == rows.second_start)
+
+
 def google_pairs(documents, room, rng):
     """The published algorithm, as a plain loop: `(length of A, length of B, is random)`.
 

@@ -34,6 +34,10 @@ def test_sentences_end_where_a_reader_ends_them():
     ]
 
 
+def test_texts_without_words_have_no_sentences():
+    assert split_sentences("") == split_sentences(" ") == []
+
+
 def test_long_speeches_are_split_inside_their_quotation_marks():
     speech = '"' + " ".join(f"This is sentence {i} of a speech." for i in range(30)) + '" He sat.'
     sentences = split_sentences(speech)
@@ -100,6 +104,7 @@ def test_every_span_of_a_file_is_read_as_wrapped_as_its_beginning(write):
     cut = path.read_text().index("A title")  # the lines after it are paragraphs, by themselves
     parts = [read(path, *span, **settings)[0] for span in ((0, cut), (cut, None))]
     assert parts[0] + parts[1] == documents
+    assert read(path, path.read_text().index("ended"), **settings)[0] == []
 
 
 def test_byte_order_marks_say_the_encoding(write, monkeypatch):

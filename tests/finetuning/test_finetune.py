@@ -153,6 +153,8 @@ def test_mistakes_are_reported_before_training(tmp_path, letters, make_backbone,
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
         ({"loss": keras.losses.CategoricalCrossentropy(from_logits=True)}, "takes one-hot labels"),
         ({"dev": 1.0}, "the share of train, .*1.0"),
+        ({"train": (TEXTS, LABELS, [-1.0] * 8)}, "sample_weight must"),
+        ({"train": (TEXTS,) * 4}, "got 4 together"),
         ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
         (
             {"train": make_model().batches(TEXTS, LABELS)},
@@ -205,7 +207,6 @@ def test_the_first_of_the_best_epochs_is_kept_and_no_score_is_worse_than_nan(
     assert_close(best.get_weights(), weights[2], sums=0)
 
 
-@pytest.mark.slow
 def test_patience_ends_it(tmp_path, capsys):
     for values, patience, expected, said in (
         ((0.3, 0.3, 0.9), 1, [0.3, 0.3], "No better f1 in 1 epochs"),
@@ -217,7 +218,6 @@ def test_patience_ends_it(tmp_path, capsys):
         assert said in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_bad_scores_are_refused(tmp_path, refused):
     refused("patience must be at least 1; got 0", run, tmp_path, **scored(patience=0))
     refused("'f1'.* loss", run, tmp_path, select="f1", scores=lambda *_: {"loss": 1.0})

@@ -13,6 +13,7 @@ tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
 import keras_bert
+from keras_bert.graph.datasets import as_dataset
 from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.text.tokens import TRUNCATIONS
 
@@ -105,3 +106,13 @@ def test_calls_in_a_graph_are_those_of_python(tokenizer, same, count):
     reader = keras_bert.BertPreprocessor(tokenizer, LENGTH)
     in_graph = tf.function(reader, [tf.TensorSpec([None], tf.string)] * 2, autograph=False)
     same(in_graph(tf.constant(texts), tf.constant(pairs)), reader(texts, pairs))
+    settings = {"prompts": {"query": "ab c"}, "default_prompt_name": "query"}
+    prompted = keras_bert.BertEmbedderPreprocessor(tokenizer, LENGTH, **settings)
+    same(prompted(tf.constant(texts)), prompted(texts))
+
+
+def test_a_dataset_has_the_batches_and_their_dtypes(tokenizer, same):
+    rows = keras_bert.BertPreprocessor(tokenizer, LENGTH).read(["a", "b c", ""])
+    batches = rows.batches(keras_bert.Batching(2, shuffle=False))
+    for found, expected in zip(as_dataset(batches), batches, strict=True):
+        same(found, expected)

@@ -8,10 +8,12 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.graph import normalization
-from keras_bert.graph.normalization import Casing
+from keras_bert.graph.normalization import Casing, character_map
 from keras_bert.graph.tokenizer import GraphTokenizer, graph_tokenizer
+from keras_bert.text.fast_tokenizer import FastTokenizer
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
+from tests import vocabularies
 
 UNCASED = Casing(True, True)
 # A character alone, in a word, at its ends, doubled, and next to an accent, a soft hyphen, an
@@ -83,9 +85,16 @@ def test_a_graph_made_inside_a_function_works(special_tokens):
     assert tokenize(tf.constant(["inside b"])).to_list() == [[5, 1]]
 
 
-def test_a_token_too_long_for_the_trie_is_refused(special_tokens, refused):
+def test_what_has_no_ops_is_refused(special_tokens, refused):
     long = BertTokenizer([*special_tokens, "字" * 100])
     refused("token 5 of the vocabulary has 300 bytes", graph_tokenizer, long)
+    other = FastTokenizer(vocabularies.unigrams(), mask_token="<num>")
+    refused("no ops for a FastTokenizer", graph_tokenizer, other)
+
+
+def test_accents_are_stripped_only_if_the_tokenizer_says_so():
+    for casing, expected in ((UNCASED, "e"), (Casing(True, False), "é")):
+        assert character_map(casing)["É"] == expected
 
 
 def test_a_graph_is_built_once_for_a_vocabulary():
@@ -103,13 +112,17 @@ def test_a_graph_is_built_once_for_a_vocabulary():
 
 
 def test_punctuation_is_that_of_python_where_icu_has_another(special_tokens, monkeypatch):
-    other = {"\u2603": " \u2603 ", "\u00a7": normalization.PLACEHOLDER + "\ue000"}
-    monkeypatch.setattr(normalization, "punctuation_map", lambda: other)
-    normalization.normalizer_model.cache_clear()
+    python = {"\u2603": True, "\u00a7": False}
+    is_punctuation = normalization.is_punctuation
+    monkeypatch.setattr(normalization, "is_punctuation", lambda c: python.get(c, is_punctuation(c)))
+    caches = normalization.punctuation_map, normalization.normalizer_model
+    for cached in caches:
+        cached.cache_clear()
     try:
         graph = GraphTokenizer([*special_tokens, "a", "\u2603", "##\u00a7", "##a"], UNCASED, 200)
     finally:
-        normalization.normalizer_model.cache_clear()
+        for cached in caches:
+            cached.cache_clear()
     parts = graph.tokenize_with_offsets(tf.constant(["a\u2603a a\u00a7a"]))
     expected = [5, 6, 5, 5, 7, 8], [0, 1, 4, 6, 7, 9], [1, 4, 5, 7, 9, 10]
     assert [part.to_list() for part in parts] == [[row] for row in expected]

@@ -87,7 +87,7 @@ def test_layers_and_poolings_that_are_not_there_are_refused(deep, tmp_path, refu
 
 def test_prompts_are_prepended(assert_close, model):
     for encode, prompt in ((model.encode_query, "q r "), (model.encode_document, "p ")):
-        vectors = encode(TEXTS)
+        vectors = encode(tuple(TEXTS))
         assert_close(vectors, model.predict([prompt + text for text in TEXTS]))
     reader = model.preprocessor
     model.preprocessor = reader.like(reader, default_prompt_name="passage")
@@ -146,6 +146,13 @@ def test_search_finds_the_nearest_by_the_prompts_of_queries_and_documents(
         indices, found = model.search(queries, TEXTS, 3)
         assert_array_equal(indices, np.argsort(-expected)[:, :3])
         assert_close(found, -np.sort(-expected)[:, :3])
+    assert_array_equal(model.search(queries, model.encode_document(TEXTS), 3)[0], indices)
+
+
+def test_texts_are_compared_with_each_other_or_with_their_counterparts(assert_close, model):
+    expected = model.predict(TEXTS[:2]) @ model.predict(TEXTS).T
+    assert_close(model.similarity(TEXTS[:2], TEXTS), expected)
+    assert_close(model.similarity_pairwise(TEXTS[:2], TEXTS[2:]), np.diag(expected[:, 2:]))
 
 
 def test_what_cannot_be_compared_is_refused(model, letters, refused):

@@ -234,6 +234,14 @@ def test_scores_take_labels(made, refused):
     assert {type(value) for value in scores.values()} <= {int, float, dict} and scores
     if y is not None:
         refused("scores needs", task.scores, x)
+    if task.scorer.reads_examples:
+        refused("give those, not inputs", task.scores, {"token_ids": np.ones((2, 3), int)})
+
+
+@each(["classes"])
+def test_a_single_example_has_the_scores_of_a_list_of_it(made):
+    task, x, y, *_ = made
+    assert str(task.scores(x[0], y[:1])) == str(task.scores(x[:1], y[:1]))
 
 
 def test_a_pretrainer_reads_as_the_task_it_comes_from(make_backbone, preprocessor):

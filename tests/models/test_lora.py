@@ -77,6 +77,18 @@ def test_a_folder_of_adapters_gives_the_same_model(
     assert config["id2label"] == {"0": "x", "1": "y", "2": "z"}
 
 
+def test_a_saved_model_has_its_adapters_and_loads_weights_without_any(
+    make, inputs, reloaded, assert_close, tmp_path
+):
+    model = as_if_trained(make())
+    loaded = reloaded(model)
+    assert_close(loaded.get_weights(), model.get_weights(), sums=0)
+    model.merge_lora()
+    model.save_weights(tmp_path / "merged.weights.h5")
+    loaded.load_weights(tmp_path / "merged.weights.h5")
+    assert_close(loaded(inputs), model(inputs))
+
+
 def test_merged_weights_are_not_rounded_to_the_compute_dtype(make, tmp_path):
     model = make(dtype="mixed_bfloat16")
     before = encoder(model)

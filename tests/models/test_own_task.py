@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertPreprocessor, BertTask, testing
+from keras_bert import BertPreprocessor, BertTask, FineTuning, finetune, testing
 from keras_bert.scoring.scorer import Scorer
 
 TEXTS = ["a b", "c", "d e f", "a c", "b", "e"]
@@ -81,6 +81,15 @@ def test_it_keeps_the_contract_and_is_loaded_by_the_base(reviewer, tmp_path, ref
     assert type(BertTask.from_preset(tmp_path)) is BertReviewer
     message = "no names for the weights of a BertReviewer.*save_to_preset"
     refused(message, reviewer.save_to_hugging_face, tmp_path)
+
+
+@pytest.mark.usefixtures("eager_compile")
+def test_it_is_finetuned_by_a_score_that_is_named(reviewer, tmp_path, refused):
+    data = (TEXTS, LABELS)
+    refused("Pass select", finetune, reviewer, data, data, tmp_path)
+    settings = FineTuning(1, select="accuracy")
+    [scores] = finetune(reviewer, data, data, tmp_path, settings)
+    assert reviewer.scores(TEXTS, LABELS) == scores
 
 
 @pytest.mark.slow

@@ -144,6 +144,8 @@ def test_it_takes_what_keras_takes_and_has_no_files_of_other_libraries(own, tmp_
     )
     refused("no argument remote", OwnBackbone, **own.get_config(), remote=True)
     refused("OwnBackbone", own.save_to_hugging_face, tmp_path)
+    refused("OwnBackbone have no remat", setattr, own, "remat", True)
+    refused("vectors of its last layer alone", own.hidden_states, own.input)
 
 
 def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(own, refused):

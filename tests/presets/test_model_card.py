@@ -132,6 +132,14 @@ def test_the_card_names_the_source_that_training_started_from(classifier, tmp_pa
     assert "## Training" not in card_of(fresh, tmp_path / "fresh")
 
 
+def test_the_card_names_the_architecture_of_our_encoders_alone(make_backbone, tmp_path):
+    tags = ["keras", "keras_bert"]
+    own = type("OwnBackbone", (BertBackbone,), {})
+    for encoder, named in ((make_backbone(), ["bert"]), (own(30, 1, 2, 16, 32), [])):
+        write_card(encoder, tmp_path, Card(None, None))
+        assert metadata(tmp_path)["tags"] == [*named, *tags]
+
+
 def test_settings_may_be_anything_and_paths_of_this_machine_stay_private(backbone, tmp_path):
     settings = {  # {what is shown: a value}
         "best": "/home/me/bert/best",

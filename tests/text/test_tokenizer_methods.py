@@ -2,10 +2,12 @@
 
 import itertools
 
+import keras
 import numpy as np
 import pytest
 
 from keras_bert import FastTokenizer, testing
+from keras_bert.text import wordpieces
 from keras_bert.text.tokenizer import BertTokenizer
 from tests import vocabularies
 
@@ -32,6 +34,13 @@ def test_flat_arrays_hold_the_tokens_of_all_texts(small):
             assert values.dtype == expected.dtype and np.array_equal(values, expected)
 
 
+def test_many_texts_have_the_tokens_of_each(small, monkeypatch):
+    texts = ["ab c", "", "c!", "a b"]
+    expected = [small(text) for text in texts]
+    monkeypatch.setattr(wordpieces, "_CHARACTERS_AT_ONCE", 3)  # of the texts that are read together
+    assert small(texts) == expected
+
+
 def test_a_text_of_a_megabyte_has_the_tokens_of_its_parts(small):
     part = "ab c\u00e7! [a]\u4e2d "
     flat = small.flat_ids_with_offsets([part * 70_000])[:3]
@@ -45,6 +54,7 @@ def test_detokenize_joins_pieces_and_leaves_padding_out(small):
     assert small.detokenize([5, 6, 7, 0]) == "ab c"
     assert small.detokenize(np.array([[5, 6, 0], [1, 5, 8]])) == ["ab", "[UNK] a !"]
     assert small.detokenize([[[5], [7]], [[]]]) == [["a", "c"], [""]]
+    assert small.detokenize(keras.ops.convert_to_tensor([[5, 6], [8, 0]])) == ["ab", "!"]
 
 
 def test_what_are_no_texts_and_no_ids_is_refused(small, refused):

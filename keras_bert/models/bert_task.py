@@ -499,8 +499,6 @@ class BertTask(
         check_columns(self, data.count, y=y)
         scorer.check(x, y)
         answers = self.answers_to_score(x, batch_size, y=y, **scorer.answer_options)
-        if isinstance(answers, dict):
-            answers = [answers]
         return scorer.score(answers, x, y)
 
     def grow_vocabulary(self, words):

@@ -104,11 +104,13 @@ def test_a_graph_answers_texts_as_python_does(tokenizer, same, count, name):
 def test_calls_in_a_graph_are_those_of_python(tokenizer, same, count):
     texts, pairs = odd_texts(count, 1), odd_texts(count, 2)
     reader = keras_bert.BertPreprocessor(tokenizer, LENGTH)
-    in_graph = tf.function(reader, [tf.TensorSpec([None], tf.string)] * 2, autograph=False)
+    column = tf.TensorSpec([None], tf.string)
+    in_graph = tf.function(reader, [column] * 2, autograph=False)
     same(in_graph(tf.constant(texts), tf.constant(pairs)), reader(texts, pairs))
     settings = {"prompts": {"query": "ab c"}, "default_prompt_name": "query"}
     prompted = keras_bert.BertEmbedderPreprocessor(tokenizer, LENGTH, **settings)
-    same(prompted(tf.constant(texts)), prompted(texts))
+    in_graph = tf.function(prompted, [column], autograph=False)
+    same(in_graph(tf.constant(texts)), prompted(texts))
 
 
 def test_a_dataset_has_the_batches_and_their_dtypes(tokenizer, same):

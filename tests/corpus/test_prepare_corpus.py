@@ -16,8 +16,7 @@ from keras_bert.corpus import corpus_plan, corpus_slice
 from keras_bert.corpus.record_groups import RECORD_FEATURES
 from keras_bert.corpus.shards import Corpus
 from keras_bert.files.whole import temporary_name
-
-WORDS = [f"word{i}" for i in range(50)]
+from tests.corpus.conftest import WORDS
 
 
 def some_text(num_sentences, seed=0):

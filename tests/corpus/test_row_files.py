@@ -16,11 +16,10 @@ from keras_bert.corpus import corpus_plan, corpus_slice, row_files, text_files
 from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
 from keras_bert.corpus.documents import Settings
 from keras_bert.reports import Reports
+from tests.corpus.conftest import WORDS
 
 pyarrow = pytest.importorskip("pyarrow", reason='pip install ".[corpus]"')
 parquet = pytest.importorskip("pyarrow.parquet", reason='pip install ".[corpus]"')
-
-WORDS = [f"word{i}" for i in range(50)]
 
 
 @pytest.fixture(scope="module")

@@ -145,12 +145,6 @@ def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(write):
             assert sum(sum(parts, []), []) == whole
 
 
-def test_a_line_longer_than_a_block_is_read_whole(write, monkeypatch):
-    monkeypatch.setattr(text_files, "BLOCK_BYTES", 100)
-    [sentences], reports = read(write("東" * 1000))
-    assert "".join(sentences) == "東" * 1000 and reports == {}
-
-
 def test_lines_are_the_same_however_the_text_is_cut_into_blocks():
     text = "a\n\nbcdefgh\ni\n" + "j" * 9
     for size in range(1, 30):

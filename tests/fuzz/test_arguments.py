@@ -25,20 +25,9 @@ from tests.conftest import VOCABULARY
 from tests.fuzz.conftest import EXAMPLES
 from tests.fuzz.drawn import IDS, objects, odd_arguments
 from tests.models.conftest import TASKS
+from tests.pairs.examples import BatchList
 
 slices = tf.data.Dataset.from_tensor_slices
-
-
-class Stream(keras.utils.PyDataset):
-    def __init__(self, *batch):
-        super().__init__()
-        self.batch = batch
-
-    def __len__(self):
-        return 1
-
-    def __getitem__(self, index):
-        return self.batch
 
 
 def same(value):
@@ -51,7 +40,7 @@ FORMS = [
     tf.constant,
     slices,
     lambda value: slices(value).batch(2),
-    Stream,
+    lambda value: BatchList([(value,)]),
     lambda value: (row for row in [value]),
     lambda value: slices((value, value)),
 ]

@@ -186,6 +186,7 @@ def test_texts_that_are_cut_are_told_once(classifier, caplog):
         [message] = caplog.messages
         assert "of 4 examples" in message or "of 8 examples" in message
         assert "sequence_length=12; the longest has at least 20 tokens" in message
+        assert "model.preprocessor.like(model.preprocessor, sequence_length=" in message
         caplog.clear()
     for advice in ({"sequence_length": 16}, {"window_stride": 5}):
         model.preprocessor = model.preprocessor.like(model.preprocessor, **advice)

@@ -26,7 +26,7 @@ def test_bad_input_is_named(refused):
     first, second = ({"id": id_, "answers": answers} for id_ in "12")
     for message, *arguments in (
         ("no examples", [], {}),
-        ("lacks 1 of the 2.*'2'", [first, second], {"1": "a"}),
+        ("lacks 1 of the 2.*'2'.*one for each", [first, second], {"1": "a"}),
         ("null_odds lacks 1 of the 1", [first], {"1": "a"}, {}),
     ):
         refused(message, squad_scores, *arguments)

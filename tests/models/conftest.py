@@ -59,13 +59,6 @@ TASKS = {
 }
 
 
-def rows_of(x):
-    """Examples one by one, as an iterable yields them."""
-    if isinstance(x, dict):
-        return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
-    return list(zip(*x, strict=True)) if isinstance(x, tuple) else x
-
-
 @pytest.fixture(scope="session")
 def untraced():
     """Has a model run eagerly until it is compiled: few calls cost less than a graph."""

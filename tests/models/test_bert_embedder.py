@@ -54,7 +54,7 @@ def test_vectors_of_tokens_are_not_compared_or_served(
 ):
     tokens = BertEmbedder(deep, pooling=None, preprocessor=preprocessor)
     for message, call, *arguments in (
-        ("needs one for the whole.*pooling=", tokens.similarity, "a", "b"),
+        (r"one for the whole.*from_preset\(folder, pooling=", tokens.similarity, "a", "b"),
         (
             "With pooling=None a text has a vector for each token",
             tokens.fit,

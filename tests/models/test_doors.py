@@ -19,7 +19,7 @@ from keras_bert.data.data_of import data_of, validation_data_of
 from tests.pairs.examples import BatchList
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
 
 
 @pytest.fixture(scope="module")
@@ -182,10 +182,8 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, ref
     weights.append(np.zeros(2, [("a", "f4")]))
     count = "There are 2 (examples|rows) but"
     wrong = [(model, [0, 1], column, "sample_weight must ") for column in weights]
-    wrong.append((model, [0.5, 1], None, "be in 0 to 1.*got .* at .*num_classes=1"))
     for y in (1, {"no"}, iter([0, 1])):
         wrong.append((model, y, None, "y must have a value for each example"))
-    wrong.append((regression, [INF, 1], None, "Labels of a regression must be finite"))
     wrong.append((regression, np.zeros((2, 0)), None, r"a number for each.*shape \(2, 0\)"))
     wrong += [(model, [], None, f"{count} 0 "), (model, [0], None, f"{count} 1 ")]
     wrong.append((model, [0, 1], [1.0], f"{count} 1 "))
@@ -208,7 +206,6 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, several, tf)
         (model, (texts, np.eye(2)), "Labels are one-hot"),
         (several, (prepared, [["yes"], ["no"]]), "from 0 to 1; the dataset yields strings"),
         (several, (prepared, np.ones((2, 3))), r"0 and 1, \[n, 2\]; got shape \((2|None), 3\)"),
-        (several, (prepared, [[0, 1], [2, 0]]), "Labels must be from 0 to 1"),
         (several, (prepared, [0, 1]), r"0 and 1, \[n, 2\]; got shape \((2|None),\)"),
     ):
         for is_static in (False, True):

@@ -11,7 +11,7 @@ import keras_bert
 from keras_bert import Batching, testing
 from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.forms import take
-from tests.models.conftest import rows_of
+from tests.pairs.examples import rows_of
 
 TASKS = [
     "classes",
@@ -173,10 +173,7 @@ def test_loss_and_accuracy_are_those_of_the_formula_whatever_the_batches(
         assert_close(*(np.array(evaluate(batching=batching)) for batching in batchings))
 
 
-FOR_SPLITS = ("classes", "questions", "windows")
-
-
-@each([n if n in FOR_SPLITS else pytest.param(n, marks=pytest.mark.slow) for n in TASKS])
+@each(["classes", "questions", "windows"])
 def test_fit_validates_on_the_last_examples(made):
     task, x, y, *_ = made
     logs = task.fit(x, y, batch_size=64, validation_split=0.5, verbose=0).history

@@ -93,7 +93,8 @@ def test_a_callback_that_sets_the_rate_has_it_to_itself(model):
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
 def test_an_unknown_number_of_steps_is_said(model, caplog):
     assert np.allclose(rates_of(model, iter([(X, Y)]), None, shuffle=False), [5e-5])
-    assert "stays at 5e-05" in caplog.text and "pass steps_per_epoch to fit" in caplog.text
+    advice = "pass steps_per_epoch to fit, or compile(AdamW(WarmupLinearDecay(5e-05"
+    assert "stays at 5e-05" in caplog.text and advice in caplog.text
 
 
 def test_a_fit_of_later_epochs_says_that_its_schedule_is_new(model, caplog):

@@ -8,8 +8,8 @@ import pytest
 
 from keras_bert import Batching
 from keras_bert.data.data_of import data_of
-from tests.models.conftest import TASKS, rows_of
-from tests.pairs.examples import BatchList
+from tests.models.conftest import TASKS
+from tests.pairs.examples import BatchList, rows_of
 
 TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]
 CASES = [name for name, (_, x, *_) in TASKS.items() if x is not None]

@@ -188,7 +188,7 @@ def rows_of(x):
     if isinstance(x, tuple):
         return list(zip(*x, strict=True))
     if isinstance(x, dict):
-        return [{"text": t, "features": f} for t, f in zip(x["text"], x["features"], strict=True)]
+        return [dict(zip(x, row, strict=True)) for row in zip(*x.values(), strict=True)]
     return x
 
 

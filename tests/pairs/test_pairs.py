@@ -20,7 +20,7 @@ def test_the_docs_show_the_list():
 
 
 RUNS = [(FLOAT32, 2, 6)]
-MORE = [(FLOAT32, 0, 2), (FLOAT32, 6, 24), (COARSE, 0, 12)]
+MORE = [(FLOAT32, 0, 2), (FLOAT32, 6, 14), (COARSE, 0, 8)]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -107,6 +107,7 @@ def test_examples_and_arguments_that_do_not_fit_are_refused(preprocessor, tokeni
     BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=8)
     message = "leave no room for a context in sequence_length=12"
     refused(message, BertSpanLabelerPreprocessor, tokenizer, 12, max_question_length=9)
-    refused("leave y and sample_weight out", preprocessor.read, right, sample_weight=[1.0])
+    for apart in ({"y": [0]}, {"sample_weight": [1.0]}):
+        refused("leave y and sample_weight out", preprocessor.read, right, **apart)
     rows = preprocessor.read(right)
     refused("n_best must be at least 1; got 0", preprocessor.answers, {}, rows, n_best=0)

@@ -76,7 +76,7 @@ def test_other_files_are_refused_with_the_line(write, refused):
         ("a O\nb\n", "line 2: 1 columns, a tag is missing: 'b'"),
         ("a O\nb x O\n", "line 2: 3 columns, line 1 has 2"),
         ("-DOCSTART- O\n", "has no words"),
-        ("a B-A\nb I\n", "line 2: the tag 'I' has no prefix"),
+        ("a B-A\nb I\n", "line 2: the tag 'I' has no prefix.*scheme=None"),
         ("w\t\r\t", "line 1: 1 columns"),
     ):
         refused(f"rows.tsv.*{message}", read_conll, write(text))

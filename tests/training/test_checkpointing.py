@@ -88,7 +88,7 @@ def test_the_last_checkpoints_stay_and_any_of_them_can_be_restored(saved, tmp_pa
     checkpoint.save(model)
     assert checkpoint.latest_step() == 12  # the run went back
     refused(
-        "of step 12.*model is at step 0. Call restore",
+        "of step 12.*model is at step 0. Call restore.model",
         fit,
         make_model(),
         checkpoint,

@@ -3,29 +3,21 @@
 Keras has one backend to a process, so each of these runs in processes of its own.
 """
 
-import importlib.util
-
 import pytest
 
 from tests.gates import ROOT
-
-
-def where(is_installed):
-    return pytest.mark.skipif(not is_installed, reason='pip install ".[parity]"')
-
+from tests.marks import weekly, with_package
 
 BACKENDS = [
-    pytest.param(name, marks=[pytest.mark.slow, where(importlib.util.find_spec(name))])
-    for name in ("jax", "torch")
+    pytest.param(name, marks=[pytest.mark.slow, with_package(name)]) for name in ("jax", "torch")
 ]
 # JAX compiles more than it computes here.
 FAST = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 
 
-WEEKLY = pytest.mark.weekly
 TESTS = [  # paths, and which of their tests
-    pytest.param("layers models training test_callbacks.py", "not slow", marks=WEEKLY),
-    pytest.param("habits", "", marks=WEEKLY),
+    weekly("layers models training test_callbacks.py", "not slow"),
+    weekly("habits", ""),
     # Kernels and traced functions; on JAX, steps that are lowered for a GPU, too.
     (
         "kernels/test_fused_attention.py models/test_retracing.py training/test_gpu_ready.py",

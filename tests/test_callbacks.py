@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import keras
 import numpy as np
-import pytest
 
 import _runs
 from keras_bert import TrainingCheckpoint, callbacks
 from keras_bert.callbacks import Perplexity, Throughput
+from tests.marks import on
 
 X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
 Y = (X[:, :1] > 0).astype("float32")
@@ -44,7 +44,7 @@ def test_tokens_are_counted_over_all_steps_but_the_first_and_without_validation(
     assert logs == {"tokens_per_second": 50.0}  # four steps in eight seconds
 
 
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
+@on("tensorflow", "jax")  # Keras has one step at a time on PyTorch
 def test_all_steps_of_an_execution_are_counted(monkeypatch):
     ticks = itertools.count()
     monkeypatch.setattr(callbacks, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))

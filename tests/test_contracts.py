@@ -30,6 +30,7 @@ from keras_bert.layers.packed_rows import ClsVectors, MeanVectors
 from keras_bert.layers.pooling import Pooling
 from keras_bert.layers.self_attention import SelfAttention
 from tests import vocabularies
+from tests.marks import slow
 from tests.pairs.factors import ENCODERS
 
 X = np.random.default_rng(1).normal(size=(2, 5, 8)).astype("float32")
@@ -98,7 +99,7 @@ OTHERS = set(BACKBONES) - {"BERT", "ModernBERT"}
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n in OTHERS else n for n in BACKBONES],
+    [slow(n) if n in OTHERS else n for n in BACKBONES],
 )
 def test_backbones(name):
     testing.run_backbone(BACKBONES[name])

@@ -13,6 +13,7 @@ import keras_bert
 import quickstart
 from keras_bert.sizes import tiny
 from tests.gates import PAGES, README, ROOT, text_of
+from tests.marks import weekly
 
 PUBLISHED = [  # replaced with a tiny model of the same format
     '"hf://google-bert/bert-base-uncased"',
@@ -53,7 +54,7 @@ def published(books):
 
 
 OFTEN_READ = ("README", "start_here", "cheat_sheet", "classify", "serve", "pretrain")
-RUN = [p if p.stem in OFTEN_READ else pytest.param(p, marks=pytest.mark.weekly) for p in PAGES]
+RUN = [p if p.stem in OFTEN_READ else weekly(p) for p in PAGES]
 
 
 @pytest.mark.slow

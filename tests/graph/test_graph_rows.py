@@ -16,6 +16,7 @@ import keras_bert
 from keras_bert.graph.datasets import as_dataset
 from keras_bert.preprocessing.text_rows import ops_of
 from keras_bert.text.tokens import TRUNCATIONS
+from tests.marks import weekly
 
 LENGTH = 14
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
@@ -59,7 +60,7 @@ def tokenizer():
     return keras_bert.BertTokenizer([*special, *PIECES, *(f"##{piece}" for piece in PIECES)])
 
 
-@pytest.fixture(params=[150, pytest.param(20_000, marks=pytest.mark.weekly)])
+@pytest.fixture(params=[150, weekly(20_000)])
 def count(request):
     return request.param
 

@@ -14,6 +14,7 @@ from keras_bert.text.fast_tokenizer import FastTokenizer
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 from tests import vocabularies
+from tests.marks import slow
 
 UNCASED = Casing(True, True)
 # A character alone, in a word, at its ends, doubled, and next to an accent, a soft hyphen, an
@@ -46,7 +47,8 @@ def in_one_context(characters):
     ("lowercase", "strip_accents"),
     [
         (True, True),
-        *(pytest.param(*c, marks=pytest.mark.slow) for c in ((False, True), (True, False))),
+        slow(False, True),
+        slow(True, False),
     ],
 )
 def test_every_kind_of_character_gives_the_tokens_of_python(

@@ -74,7 +74,7 @@ def test_configurations_of_all_ages_are_read(classifier, folder, assert_close):
     for changes, names in CONFIGS:
         loaded = BertClassifier.from_preset(folder(model, **changes))
         assert loaded.preprocessor.label_names == names
-        assert_close(loaded.predict(TEXTS, verbose=0), model.predict(TEXTS, verbose=0))
+        assert_close(loaded.predict(TEXTS), model.predict(TEXTS))
     without_segments = BertClassifier.from_preset(folder(model, type_vocab_size=0))
     assert without_segments.backbone.num_segments == 0
     tagger = BertTokenClassifier.from_preset(folder(model, **CONFIGS[0][0]))
@@ -132,7 +132,7 @@ def test_an_adapter_of_peft_is_merged(classifier, folder, tmp_path, refused, ass
     theirs = folder(id2label=classes, label2id={})
     save_file(expected, theirs / "model.safetensors", metadata={"format": "pt"})
     wanted = BertClassifier.from_preset(theirs)
-    assert_close(found.predict(TEXTS, verbose=0), wanted.predict(TEXTS, verbose=0))
+    assert_close(found.predict(TEXTS), wanted.predict(TEXTS))
     adapter["bert.x.lora_magnitude_vector"] = np.ones(4, "float32")
     save()
     refused("other than plain LoRA.*merge_and_unload", BertClassifier.from_preset, tmp_path)
@@ -208,7 +208,7 @@ def test_a_regression_of_several_numbers_is_one(
     source = folder(classifier(names), problem_type="regression")
     model = eager(BertClassifier.from_preset(source))
     numbers = np.array([[0.1, 0.5, 0.9], [0.2, 0.1, 0.4], [0.3, 0.3, 0.8], [0.9, 0.7, 0.6]])
-    outputs = model.predict(TEXTS, verbose=0)
+    outputs = model.predict(TEXTS)
     answers = model.answer(TEXTS)
     assert_close(np.array([answer["score"] for answer in answers]), outputs)
     assert answers[0]["labels"] == names
@@ -218,7 +218,7 @@ def test_a_regression_of_several_numbers_is_one(
     assert model.scores(TEXTS, numbers)["pearson"] == pytest.approx(pearson, abs=1e-5)
     for loaded in saved(model):
         assert loaded.is_regression
-        assert_close(loaded.predict(TEXTS, verbose=0), outputs)
+        assert_close(loaded.predict(TEXTS), outputs)
     refused(r"numbers, \[n, 3\], of valence", model.fit, TEXTS, numbers[:, 0])
     refused("this BertClassifier has none", model.fit, TEXTS, numbers, class_weight="balanced")
 
@@ -233,7 +233,7 @@ def test_labels_of_one_class_and_sorted_ones_are_told(classifier, caplog):
     ):
         caplog.clear()
         texts = TEXTS * (len(labels) // 4)
-        model.fit(texts, labels, validation_split=split, verbose=0)
+        model.fit(texts, labels, validation_split=split)
         assert (told in caplog.text) if told else not caplog.records
     caplog.clear()
     model.fit(iter([(text, "no") for text in TEXTS]), steps_per_epoch=2, batch_size=2)
@@ -260,16 +260,16 @@ def test_labels_of_several_may_have_weights(classifier, refused, assert_close):
     refused("WeightedBinaryCrossentropy", model.fit, TEXTS, labels, class_weight={"x": 2})
     loss = losses.WeightedBinaryCrossentropy([1.0, 3.0, 3.0])
     model.compile("sgd", loss)  # as a graph, which doesn't know the shape of the labels
-    logits = model.predict(TEXTS, verbose=0)
+    logits = model.predict(TEXTS)
     matrix = np.array([[1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 1, 0]])
     missed, claimed = np.logaddexp(0, -logits), np.logaddexp(0, logits)
     expected = np.where(matrix, [1, 3, 3] * missed, claimed)
-    assert_close(model.evaluate(TEXTS, labels, verbose=0), expected.mean())
+    assert_close(model.evaluate(TEXTS, labels), expected.mean())
     each = losses.WeightedBinaryCrossentropy([1.0, 3.0, 3.0], reduction="none")
     assert_close(np.asarray(each(matrix, logits)), expected.mean(axis=1))  # examples have weights
     one = classifier()
     one.compile("sgd", losses.WeightedBinaryCrossentropy([1, 2]))
-    refused("as many, 0 or 1 for each", one.fit, TEXTS, LABELS, verbose=0)
+    refused("as many, 0 or 1 for each", one.fit, TEXTS, LABELS)
 
 
 # Files

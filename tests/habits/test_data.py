@@ -156,7 +156,7 @@ REFUSED = [
 def test_what_cannot_be_read_is_refused(compiled, refused):
     for message, *data in REFUSED:
         x, y, weights = (*data, None, None)[:3]
-        refused(message, compiled.fit, x, y, sample_weight=weights, verbose=0)
+        refused(message, compiled.fit, x, y, sample_weight=weights)
 
 
 def test_datasets_that_cannot_be_read_are_refused(tf, compiled, dataset, refused):

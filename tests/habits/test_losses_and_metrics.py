@@ -113,7 +113,7 @@ def test_metrics_by_name_function_and_class(model, compiled, assert_close):
     wrapper = keras.metrics.MeanMetricWrapper(ENTROPY, name="entropy")
     metrics = ["acc", mean_squared_of_mine, ShareOfYes("of_class"), wrapper]
     model.compile(metrics=metrics, weighted_metrics=["accuracy"], run_eagerly=EAGERLY)
-    options = {"batch_size": 3, "return_dict": True, "verbose": 0}
+    options = {"batch_size": 3, "return_dict": True}
     scores = model.evaluate(TEXTS, LABELS, sample_weight=WEIGHTS, **options)
     is_yes = np.array([answer["label"] == "yes" for answer in compiled.answer(TEXTS)])
     is_right = is_yes == LABELS
@@ -121,7 +121,7 @@ def test_metrics_by_name_function_and_class(model, compiled, assert_close):
         "acc": is_right.mean(),
         "mean_squared_of_mine": is_yes.mean(),
         "of_class": is_yes.mean(),
-        "entropy": compiled.evaluate(TEXTS, LABELS, verbose=0)[0],
+        "entropy": compiled.evaluate(TEXTS, LABELS)[0],
         "accuracy": np.average(is_right, weights=WEIGHTS),
     }
     assert np.isfinite(scores.pop("loss"))

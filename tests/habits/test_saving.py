@@ -18,8 +18,8 @@ def alike(assert_close, compiled):
 
     def check(model):
         model.run_eagerly = EAGERLY
-        expected = compiled.predict(TEXTS, verbose=0)
-        assert_close(model.predict(TEXTS, verbose=0), expected)
+        expected = compiled.predict(TEXTS)
+        assert_close(model.predict(TEXTS), expected)
         assert model.answer(TEXTS[0])["label"] == compiled.answer(TEXTS[0])["label"]
 
     return check
@@ -80,8 +80,8 @@ def test_a_quantized_model_with_an_optimizer_is_saved(preset, reloaded, assert_c
     for mode in ("int4", "int8"):
         model = BertClassifier.from_preset(preset)
         model.compile("adam", run_eagerly=EAGERLY)
-        model.fit(TEXTS, LABELS, verbose=0)
+        model.fit(TEXTS, LABELS)
         model.quantize(mode)
         loaded = reloaded(model)
-        assert_close(loaded.predict(TEXTS, verbose=0), model.predict(TEXTS, verbose=0))
-        loaded.fit(TEXTS, LABELS, verbose=0)
+        assert_close(loaded.predict(TEXTS), model.predict(TEXTS))
+        loaded.fit(TEXTS, LABELS)

@@ -17,6 +17,7 @@ import pytest
 from keras_bert import Batching, BertClassifier
 from keras_bert.training.keras_internals import build_from_batch
 from tests.habits.conftest import LETTERS, Rows
+from tests.marks import slow
 from tests.pairs.covering import Covering
 from tests.pairs.examples import BatchList, Iterable
 
@@ -232,7 +233,7 @@ def trained(model_of, run, form):
     return steps.epochs, [data.drawn for data in streams if isinstance(data, Endless)]
 
 
-FEW = [slice(2), pytest.param(slice(2, None), marks=pytest.mark.slow)]
+FEW = [slice(2), slow(slice(2, None))]
 
 
 @pytest.mark.parametrize("part", FEW, ids=["few", "others"])
@@ -276,9 +277,8 @@ OF_EACH_KIND = (
 )
 CELLS = [(form, "whole") for form in OF_EACH_KIND]
 CELLS += [("endless", "windows")]
-MORE = [("tf.data of batches", "whole")]
-MORE += [(form, "windows") for form in ("table", "generator", "loader", "tf.data")]
-CELLS += [pytest.param(*cell, marks=pytest.mark.slow) for cell in MORE]
+CELLS += [slow("tf.data of batches", "whole")]
+CELLS += [slow(form, "windows") for form in ("table", "generator", "loader", "tf.data")]
 
 
 def said(model_of, form, texts, verb, steps, batching):

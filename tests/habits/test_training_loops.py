@@ -6,6 +6,7 @@ import pytest
 
 from keras_bert import Batching, BertClassifier
 from tests.habits.conftest import EAGERLY, LABELS, PLAIN, TEXTS, backend_is
+from tests.marks import on
 
 IN_ORDER = Batching(4, shuffle=False)
 SGD = keras.optimizers.SGD
@@ -14,7 +15,7 @@ SGD = keras.optimizers.SGD
 # Loops of one's own
 
 
-@pytest.mark.skipif(not backend_is("torch"), reason="a loop of torch")
+@on("torch")
 def test_a_loop_of_torch_with_an_optimizer_of_torch(model, plain, same_weights):
     import torch
 
@@ -98,7 +99,7 @@ def test_a_test_step_of_ones_own(preset, assert_close):
     steps = 1 if backend_is("torch") else 2  # Keras has no other there
     model = WithTestStep.from_preset(preset)
     model.compile(SGD(0.1), steps_per_execution=steps)
-    scores = model.evaluate(TEXTS, LABELS, 4, return_dict=True, verbose=0)
+    scores = model.evaluate(TEXTS, LABELS, 4, return_dict=True)
     assert_close(scores["seen"], scores["loss"])
 
 
@@ -113,7 +114,7 @@ def test_train_on_batch(sgd_model, plain, same_weights, assert_close):
 
 def test_test_on_batch(sgd_model, assert_close):
     x, y = sgd_model.preprocessor(TEXTS), np.array(LABELS)
-    assert_close(sgd_model.test_on_batch(x, y), sgd_model.evaluate(x, y, verbose=0))
+    assert_close(sgd_model.test_on_batch(x, y), sgd_model.evaluate(x, y))
 
 
 @pytest.mark.slow
@@ -123,7 +124,7 @@ def test_seeds_repeat_a_run(make_backbone, compiled):
         keras.utils.set_random_seed(seed)
         model = BertClassifier(make_backbone(), preprocessor=compiled.preprocessor)
         model.compile(SGD(0.1), run_eagerly=EAGERLY)
-        losses.append(model.fit(TEXTS, LABELS, batch_size=4, verbose=0).history["loss"])
+        losses.append(model.fit(TEXTS, LABELS, batch_size=4).history["loss"])
     assert losses[0] == losses[1] != losses[2]
 
 
@@ -138,7 +139,7 @@ def test_an_interruption_and_going_on(sgd_model, plain, same_weights):
         if batch == 1:
             raise KeyboardInterrupt
 
-    assert sgd_model.fit(TEXTS, LABELS, epochs=0, verbose=0).history == {}
+    assert sgd_model.fit(TEXTS, LABELS, epochs=0).history == {}
     with pytest.raises(KeyboardInterrupt):
         callback = keras.callbacks.LambdaCallback(on_train_batch_end=interrupt)
         sgd_model.fit(TEXTS, LABELS, epochs=3, callbacks=[callback], **PLAIN)

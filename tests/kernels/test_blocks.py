@@ -7,6 +7,7 @@ import pytest
 from keras_bert import BertBackbone, kernels
 from keras_bert.kernels.blocks import shared_functions
 from keras_bert.layers.encoder_block import EncoderBlock
+from tests.marks import slow
 
 X, UPSTREAM = np.random.default_rng(1).normal(size=(2, 3, 5, 8))
 BIAS = np.random.default_rng(2).normal(size=(1, 2, 5, 5))
@@ -75,7 +76,7 @@ def trained(changed, shares):
     with shares():
         losses = [model.train_on_batch(X, UPSTREAM) for _ in range(2)]
         calls = Block.calls
-        return calls, [losses, model.get_weights(), model.predict(X, verbose=0)]
+        return calls, [losses, model.get_weights(), model.predict(X)]
 
 
 def nothing(block):
@@ -103,9 +104,9 @@ def call_otherwise(block):
     [
         (nothing, 1),
         (drop_more, 2),
-        pytest.param(freeze, 2, marks=pytest.mark.slow),
-        pytest.param(adapt, 2, marks=pytest.mark.slow),
-        pytest.param(call_otherwise, 2, marks=pytest.mark.slow),
+        slow(freeze, 2),
+        slow(adapt, 2),
+        slow(call_otherwise, 2),
     ],
 )
 def test_blocks_that_are_alike_are_traced_once(changed, kinds, tensorflow):

@@ -12,6 +12,7 @@ from keras_bert.kernels import fused_attention
 from keras_bert.kernels.visibility import HIDDEN, Visibility
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.scaled_attention import attention, plain_attention
+from tests.marks import slow
 
 B, N, S, D = 3, 4, 128, 64
 rng = np.random.default_rng(7)
@@ -98,11 +99,9 @@ TOLERANCES = {
     "bfloat16": (2e-2, 2e-2),
 }
 OFTEN = ("near tokens", "near of sequences")  # `test_backends.py` runs all
-CASES = [
-    pytest.param(visible, "float32", marks=[pytest.mark.slow] * (visible not in OFTEN))
-    for visible in VISIBLE
-]
-CASES.append(pytest.param("near of sequences", "bfloat16", marks=pytest.mark.slow))
+CASES = [(visible, "float32") for visible in OFTEN]
+CASES += [slow(visible, "float32") for visible in VISIBLE if visible not in OFTEN]
+CASES.append(slow("near of sequences", "bfloat16"))
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from keras_bert.kernels.onednn import layer_norm, patterns_of_onednn, takes_oned
 from keras_bert.layers.dense_and_norms import LayerNorm
 from keras_bert.layers.modernbert_layers import GatedFeedForward
 from keras_bert.training.keras_internals import has_onednn
+from tests.marks import on
 
-pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="needs the TensorFlow backend"
-)
+pytestmark = on("tensorflow")
 ROWS = np.random.default_rng(4).normal(size=(3, 11, 8)).astype("float32")
 
 
@@ -84,7 +83,7 @@ def test_long_rows_are_computed_in_blocks_of_queries(
         ids = np.random.default_rng(length).integers(5, 50, (3, length))
         mask = np.arange(length) < np.array([[length], [1], [length - length // 3]])
         inputs = {"token_ids": ids, "padding_mask": mask.astype("int32")}
-        found = model.predict(inputs, verbose=0)
+        found = model.predict(inputs)
         assert_close(found[mask], np.asarray(model(inputs))[mask], name=f"rows of {length}")
 
 
@@ -106,6 +105,6 @@ def test_only_graphs_of_this_process_have_the_patterns(tensorflow, monkeypatch, 
     model.compile("sgd")
     for verb, arguments in ((model.predict, ()), (model.evaluate, (np.array([0, 1]),))):
         found.clear()
-        verb(inputs, *arguments, verbose=0)
+        verb(inputs, *arguments)
         assert len(found) == (3 if has_onednn() else 0), "the embeddings and a block of two"
     assert not takes_onednn()

@@ -11,6 +11,7 @@ from scipy.special import softmax
 from keras_bert import BertPreprocessor, BertPretrainer
 from keras_bert.losses import LogitCrossentropy
 from keras_bert.models.bert_pretrainer import masked_inputs
+from tests.marks import on
 from tests.models.test_every_task import of_one_class
 
 
@@ -56,7 +57,7 @@ def test_losses_are_means_over_tokens_and_pairs_in_batches_of_any_size_and_width
     assert found["masked_lm_loss"] == 0.0 < found["next_sentence_loss"]
 
 
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="others take Keras's own loss")
+@on("jax")  # others take Keras's own loss
 def test_the_loss_on_jax_is_that_of_keras():
     import jax
 

@@ -98,7 +98,7 @@ def test_each_label_may_have_its_threshold(make, untraced, tmp_path, refused):
     assert thresholds == pytest.approx([best_threshold(*column) for column in columns], rel=1e-5)
     is_label = probabilities >= np.array(thresholds)
     model.compile()
-    _, accuracy = model.evaluate(TEXTS, LABELS, verbose=0)
+    _, accuracy = model.evaluate(TEXTS, LABELS)
     assert accuracy == pytest.approx((is_label == LABELS).mean())
     for save, name in ((model.save_to_preset, "preset"), (model.save_to_hugging_face, "theirs")):
         save(tmp_path / name)

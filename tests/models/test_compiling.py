@@ -18,6 +18,7 @@ from keras_bert import (
     finetune,
 )
 from keras_bert.models import compiling
+from tests.marks import on
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(12, 5)).astype("int32")
 X = {"token_ids": IDS}
@@ -141,10 +142,10 @@ def test_compiling_again_replaces_the_metrics(backbone):
     for metrics, names in ((["accuracy"], ["accuracy", "loss"]), (None, ["loss"])):
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile("sgd", loss, metrics=metrics, run_eagerly=True)
-        assert sorted(model.evaluate(X, Y, verbose=0, return_dict=True)) == names
+        assert sorted(model.evaluate(X, Y, return_dict=True)) == names
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow")
+@on("tensorflow")
 def test_many_models_in_a_process_bring_no_warning_of_retracing(backbone, caplog):
     ids = keras.Input((5,), dtype="int32", name="token_ids")
     for _ in range(6):  # TensorFlow warns at the fifth
@@ -152,5 +153,5 @@ def test_many_models_in_a_process_bring_no_warning_of_retracing(backbone, caplog
         model = BertTask({"token_ids": ids}, keras.ops.mean(vectors, axis=1), backbone)
         model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
         model.train_on_batch(X, Y)
-        model.predict(X, verbose=0)
+        model.predict(X)
     assert "retracing" not in caplog.text

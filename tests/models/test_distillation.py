@@ -15,6 +15,7 @@ from keras_bert import (
 )
 from keras_bert.finetuning.teaching import rows_of_texts
 from keras_bert.losses import Distillation, InBatchNegatives
+from tests.marks import slow
 from tests.models.test_every_task import FORMULAS
 
 T, ALPHA = 3.0, 0.4
@@ -100,10 +101,10 @@ def test_a_loss_of_labels_and_its_copy_are_their_formula():
     "name, distance",
     [
         ("classes", between_classes),
-        pytest.param("tags", between_classes, marks=pytest.mark.slow),
+        slow("tags", between_classes),
         ("questions", between_classes),
-        pytest.param("score", between_numbers, marks=pytest.mark.slow),
-        pytest.param("labels", between_labels, marks=pytest.mark.slow),
+        slow("score", between_numbers),
+        slow("labels", between_labels),
     ],
 )
 def test_outputs_follow_the_teacher_and_the_labels(

@@ -122,12 +122,12 @@ def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, tf, refuse
 
 def test_right_inputs_pass_in_every_form(model, assert_close, tf):
     x = {"token_ids": IDS, "padding_mask": IDS != 0}
-    expected = model.predict(x, verbose=0)
+    expected = model.predict(x)
     as_lists = {name: values.tolist() for name, values in x.items()}
     data = tf.data.Dataset.from_tensor_slices(x).batch(2)
     generators = [(batch for batch in [batch]) for batch in (x, (x,), (x, None, np.ones(2)))]
     for form in (as_lists, {**x, "segment_ids": None}, data, *generators):
-        assert_close(model.predict(form, verbose=0), expected)
+        assert_close(model.predict(form), expected)
     labeled = tf.data.Dataset.from_tensors((x, [0, 1]))
     assert model.batches(labeled).element_spec == labeled.element_spec
 
@@ -241,17 +241,17 @@ def test_validation_data_is_a_tuple_or_a_data_set(model, refused):
 
 def test_other_sources_of_texts_say_what_to_give_instead(model, refused):
     for x in (None, 3, [1, 2], IDS, [IDS, IDS], map(int, "12"), object()):
-        refused("BertClassifier takes raw examples, or token_ids", model.predict, x, verbose=0)
+        refused("BertClassifier takes raw examples, or token_ids", model.predict, x)
     halved = np.array(["a", "b\ud800"])
     refused(r"Text 1 has half a character.*'\\ud800' at 1", model.predict, halved)
     wrong = (part for part in [({"token_ids": IDS}, np.array([0, 2]))])
-    refused("Labels must be in 0 to 1", model.fit, wrong, verbose=0)
+    refused("Labels must be in 0 to 1", model.fit, wrong)
 
 
 def test_more_parts_than_rows_train_eagerly_too(model):
     """A part without rows has no loss; its mean would be NaN, and 10**9 of them would never end."""
     for parts in (3, 10**9):
-        history = model.fit(["a"], ["yes"], accumulation_steps=parts, verbose=0).history
+        history = model.fit(["a"], ["yes"], accumulation_steps=parts).history
         assert np.isfinite(history["loss"]).all() and np.isfinite(history["accuracy"]).all()
 
 

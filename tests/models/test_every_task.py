@@ -11,6 +11,7 @@ import keras_bert
 from keras_bert import Batching, testing
 from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.forms import take
+from tests.marks import slow, weekly
 from tests.pairs.examples import rows_of
 
 TASKS = [
@@ -59,12 +60,12 @@ def without(*names):
 OF_A_CLASS = ("features", "score", "labels", "pairs")  # that "classes" stands for
 
 
-@each([pytest.param(n, marks=pytest.mark.slow) if n in OF_A_CLASS else n for n in TASKS])
+@each([slow(n) if n in OF_A_CLASS else n for n in TASKS])
 def test_it_keeps_the_contract(made):
     task, x, y, shape, _ = made
     task.optimizer.learning_rate = 0.1
     testing.run_task(task, x, y)
-    outputs = keras.tree.flatten(task.predict(x, verbose=0))
+    outputs = keras.tree.flatten(task.predict(x))
     assert {part.shape for part in outputs} == {shape}
 
 
@@ -92,7 +93,7 @@ def test_an_iterable_of_examples_is_read_like_a_list(made, assert_close):
     pairs = rows if y is None else zip(rows, y, strict=True)
     batches = [[*task.batches(*data, batching=Batching(3))] for data in ((x, y), (iter(pairs),))]
     assert_close(*batches)
-    assert_close(task.predict(iter(rows), verbose=0), task.predict(x, verbose=0))
+    assert_close(task.predict(iter(rows)), task.predict(x))
     assert len(task.answer(iter(rows))) == 4
 
 
@@ -162,25 +163,25 @@ def test_loss_and_accuracy_are_those_of_the_formula_whatever_the_batches(
     losses, right = zip(*(formula(np.float64(a), np.array(b)) for a, b in outputs), strict=True)
     expected = np.mean([np.average(part, weights=weights) for part in losses])
     for batching in batchings:
-        found = task.evaluate(x, y, batching=batching, verbose=0, return_dict=True)
+        found = task.evaluate(x, y, batching=batching, return_dict=True)
         assert found["loss"] == pytest.approx(expected, rel=1e-4)
         if "accuracy" in found:
             accuracy = np.average(right[0], weights=weights)
             assert found["accuracy"] == pytest.approx(accuracy, rel=1e-5)
     if isinstance(task, (keras_bert.BertClassifier, keras_bert.BertReranker)):
         weights = [0.5, 1.0, 2.0, 0.0]
-        evaluate = functools.partial(task.evaluate, x, y, sample_weight=weights, verbose=0)
+        evaluate = functools.partial(task.evaluate, x, y, sample_weight=weights)
         assert_close(*(np.array(evaluate(batching=batching)) for batching in batchings))
 
 
 @each(["classes", "questions", "windows"])
 def test_fit_validates_on_the_last_examples(made):
     task, x, y, *_ = made
-    logs = task.fit(x, y, batch_size=64, validation_split=0.5, verbose=0).history
+    logs = task.fit(x, y, batch_size=64, validation_split=0.5).history
     x, y = (take(part, slice(2, 4)) for part in (x, y))
     is_pooled = getattr(task.preprocessor, "cuts_windows", False)
     last = (task.batches(x, y),) if is_pooled else (x, y)
-    found = task.evaluate(*last, verbose=0, return_dict=True)["loss"]
+    found = task.evaluate(*last, return_dict=True)["loss"]
     assert logs["val_loss"] == [pytest.approx(found, rel=1e-4)]
 
 
@@ -190,7 +191,7 @@ def test_absent_inputs_are_no_padding_and_one_segment(made, inputs, assert_close
     ids = ids.reshape(2, 4, 12) if len(task.input["token_ids"].shape) == 3 else ids
     absent = {"token_ids": ids}
     expected = task({**absent, "segment_ids": 0 * ids, "padding_mask": ids >= 0})
-    for found in (task(absent), task.predict(absent, verbose=0)):
+    for found in (task(absent), task.predict(absent)):
         assert_close(found, expected)
 
 
@@ -210,17 +211,17 @@ FOR_A_GPU = ("features", "windows", "vectors")
 
 
 @pytest.mark.slow
-@each([n if n in FOR_A_GPU else pytest.param(n, marks=pytest.mark.weekly) for n in TASKS])
+@each([n if n in FOR_A_GPU else weekly(n) for n in TASKS])
 def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, difference):
     """`jit_compile="auto"` is True where there is a GPU."""
     task, x, y, _, key = made
-    expected = task.predict(x, verbose=0)
+    expected = task.predict(x)
     loss = {"loss": "mse"} if key == "embedding" else {}
     task.compile(**{**task.default_compile_args(), **loss}, jit_compile=True)
     largest = max(np.abs(part).max() for part in keras.tree.flatten(expected))
-    assert difference(task.predict(x, verbose=0), expected) < 1e-5 * largest
-    evaluated = task.evaluate(x, y, verbose=0, return_dict=True)["loss"]
-    trained = task.fit(x, y, verbose=0).history["loss"][0]
+    assert difference(task.predict(x), expected) < 1e-5 * largest
+    evaluated = task.evaluate(x, y, return_dict=True)["loss"]
+    trained = task.fit(x, y).history["loss"][0]
     assert np.isfinite([evaluated, trained]).all()
 
 

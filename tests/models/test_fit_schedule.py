@@ -38,7 +38,7 @@ def rates_of(model, x=X, y=Y, callbacks=(), **arguments):
         rates.append(float(model.optimizer.learning_rate))
 
     noted = keras.callbacks.LambdaCallback(on_train_batch_begin=note)
-    model.fit(x, y, verbose=0, callbacks=[*callbacks, noted], **arguments)
+    model.fit(x, y, callbacks=[*callbacks, noted], **arguments)
     return rates
 
 
@@ -65,12 +65,12 @@ def test_the_same_fit_again_starts_anew_in_the_same_program(model):
     start, runs, programs = model.get_weights(), [], []
     for _ in range(2):
         model.set_weights(start)
-        history = model.fit(X, Y, verbose=0, shuffle=False, epochs=2).history
+        history = model.fit(X, Y, shuffle=False, epochs=2).history
         assert set(history) == {"loss", "accuracy"}  # what compile left out
         runs.append((history, *model.get_weights()))
         programs.append(model.train_function)
     keras.tree.map_structure(np.testing.assert_array_equal, *runs)
-    model.fit(X, Y, verbose=0, epochs=1)
+    model.fit(X, Y, epochs=1)
     first, second, shorter = *programs, model.train_function
     assert first is second and second is not shorter
     model.set_weights(start)
@@ -80,7 +80,7 @@ def test_the_metrics_of_a_second_fit_are_of_its_own_examples(model):
     metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
     model.compile(metrics=[metric], run_eagerly=True)
     for rows in (40, 8):
-        model.fit({"token_ids": IDS[:rows]}, Y[:rows], verbose=0)
+        model.fit({"token_ids": IDS[:rows]}, Y[:rows])
         assert float(metric.count) == rows
 
 
@@ -98,7 +98,7 @@ def test_an_unknown_number_of_steps_is_said(model, caplog):
 
 
 def test_a_fit_of_later_epochs_says_that_its_schedule_is_new(model, caplog):
-    model.fit(X, Y, initial_epoch=1, epochs=2, verbose=0)
+    model.fit(X, Y, initial_epoch=1, epochs=2)
     assert "starts a new optimizer" in caplog.text and "TrainingCheckpoint" in caplog.text
 
 
@@ -134,7 +134,7 @@ def test_it_is_said_once_and_not_of_an_encoder_from_scratch(make_backbone, caplo
     for expected in (0, 1):
         model.compile("adam", run_eagerly=True)
         for _ in range(2):
-            model.fit(x, y, verbose=0)
+            model.fit(x, y)
         assert caplog.text.count("A learning rate of 0.001 usually ruins") == expected
 
 

@@ -8,15 +8,15 @@ import pytest
 
 from keras_bert import Batching
 from keras_bert.data.data_of import data_of
+from tests.marks import weekly
 from tests.models.conftest import TASKS
 from tests.pairs.examples import BatchList, rows_of
 
 TEXTS, LABELS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"], [1, 0, 0, 1, 0, 1]
 CASES = [name for name, (_, x, *_) in TASKS.items() if x is not None]
 OFTEN = ("classes",)  # the others are run weekly
-EACH_CASE = [c if c in OFTEN else pytest.param(c, marks=pytest.mark.weekly) for c in CASES]
-KERAS_VERBS = ["fit", "evaluate", "predict"]
-VERBS = [*KERAS_VERBS, "answer", "scores", "batches", "calibrate", "choose_threshold"]
+EACH_CASE = [c if c in OFTEN else weekly(c) for c in CASES]
+VERBS = "fit evaluate predict answer scores batches calibrate choose_threshold".split()
 WITHOUT_LABELS = ("predict", "answer")
 SCORED_BY_TEXTS = ("tags", "questions", "documents", "vectors")
 # Of few examples, and of a task that has no such thing.
@@ -59,7 +59,7 @@ def test_a_verb_takes_a_form_or_says_what_to_give(case, make_task):
     for verb in (verb for verb in VERBS if hasattr(task, verb)):
         forms = forms_of(task, case, with_labels=verb not in WITHOUT_LABELS)
         for form, data in forms.items():
-            options = {"verbose": 0} if verb in KERAS_VERBS else {}
+            options = {}
             if len(data) == 3 and verb in ("fit", "evaluate"):
                 options["sample_weight"] = data[2]
             try:
@@ -124,4 +124,4 @@ def test_a_collate_function_makes_batches_of_more_columns_than_a_batch_has(model
 def test_further_columns_of_batches_are_dropped(model, prepared):
     inputs, labels = prepared
     batch = (inputs, labels, np.ones(6), "a name")
-    assert len(model.predict((b for b in [batch, batch]), steps=1, verbose=0)) == 6
+    assert len(model.predict((b for b in [batch, batch]), steps=1)) == 6

@@ -14,13 +14,14 @@ from keras_bert import (
     BertMultipleChoicePreprocessor,
 )
 from keras_bert.data.raw_stream import _read_ahead
+from tests.marks import on
 from tests.pairs.examples import BatchList
 
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
 LABELS, NUMBERS = ["good", "bad"] * 3, [1, 0] * 3
 ROWS = list(zip(TEXTS, LABELS, strict=True))
 NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
-SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 2, "verbose": 0}
+SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 2}
 
 
 class Loader:
@@ -85,7 +86,7 @@ def test_batches_of_different_sizes_keep_them(make):
         model = make()
         made = model.batches(batches())
         assert [len(labels) for _, labels in made] == sizes and made.num_batches == len(sizes)
-        model.fit(batches(), verbose=0)
+        model.fit(batches())
         assert int(model.optimizer.iterations) == len(sizes)
         whole = model.batches(batches(), batching=Batching(4, drop_remainder=True))
         assert {len(labels) for _, labels in whole} == {sizes[0]} and whole.num_batches is None
@@ -94,7 +95,7 @@ def test_batches_of_different_sizes_keep_them(make):
 def test_steps_of_predict_are_batches_of_the_stream(make):
     texts = BatchList([column for column, _ in tables(2, 3, 1).batches])
     for callbacks in (None, [keras.callbacks.Callback()]):
-        outputs = make().predict(texts, steps=2, verbose=0, callbacks=callbacks)
+        outputs = make().predict(texts, steps=2, callbacks=callbacks)
         assert len(outputs) == 5
 
 
@@ -134,7 +135,7 @@ def other_task(make):
     return BertClassifier(model.backbone, preprocessor=model.preprocessor, dropout=0.0)
 
 
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
+@on("tensorflow", "jax")  # Keras has one step at a time on PyTorch
 def test_several_steps_of_an_execution_end_with_a_pass_as_those_of_a_list(other_task):
     other_task.compile(keras.optimizers.SGD(0.0), steps_per_execution=2)
     lists, stream = (
@@ -156,7 +157,7 @@ def test_an_error_of_a_callback_is_not_that_of_reading_ahead(make):
         raise RuntimeError("mine")
 
     callback = keras.callbacks.LambdaCallback(on_epoch_end=stop)
-    settings = {"batch_size": 2, "steps_per_epoch": 2, "epochs": 5, "verbose": 0}
+    settings = {"batch_size": 2, "steps_per_epoch": 2, "epochs": 5}
     with pytest.raises(RuntimeError, match="mine"):
         make().fit(rows(), callbacks=[callback], **settings)
 
@@ -174,8 +175,8 @@ def test_a_chunk_that_is_being_read_keeps_no_program_alive():
 def test_a_stream_is_read_in_chunks_with_places_in_errors(make, monkeypatch, refused, assert_close):
     monkeypatch.setattr("keras_bert.data.raw_stream._CHUNK", 2)
     model = make()
-    expected = model.predict(TEXTS, verbose=0)
-    assert_close(model.predict(iter(TEXTS), verbose=0), expected)
+    expected = model.predict(TEXTS)
+    assert_close(model.predict(iter(TEXTS)), expected)
     batches = model.batches(Loader([*ROWS, ("a", "unknown")]), batching=Batching(2))
     for _ in range(2):  # places are those of a pass
         refused("After 6 examples of the Loader: Label 0 is 'unknown'", list, batches)
@@ -187,6 +188,6 @@ def test_questions_of_a_stream_may_have_more_choices_than_the_first(
     monkeypatch.setattr("keras_bert.data.raw_stream._CHUNK", 1)
     model = BertMultipleChoice(make_backbone(), BertMultipleChoicePreprocessor(letters, 12))
     questions = [{"context": "a", "choices": list("abcde"[:count])} for count in (2, 4, 3)]
-    logits = model.predict(questions, verbose=0)
+    logits = model.predict(questions)
     assert logits.shape == (3, 4)
-    np.testing.assert_allclose(model.predict(iter(questions), verbose=0), logits, rtol=1e-5)
+    np.testing.assert_allclose(model.predict(iter(questions)), logits, rtol=1e-5)

@@ -77,7 +77,7 @@ def test_a_vocabulary_grows_by_whole_words(make_task, tokenizer, assert_close):
     grown = model.grow_vocabulary(["zzxq", "e-9"])
     first, ids = tokenizer.vocabulary_size(), grown.preprocessor.tokenizer
     assert ids("zzxq e-9") == [first, first + 1] and ids("zzxqs") == tokenizer("zzxqs")
-    assert_close(grown.predict(["a b"], verbose=0), model.predict(["a b"], verbose=0))
+    assert_close(grown.predict(["a b"]), model.predict(["a b"]))
 
 
 def test_entities_are_words_without_their_spaces(make_task, tokenizer):

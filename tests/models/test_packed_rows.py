@@ -31,15 +31,15 @@ def test_rows_packed_wrongly_are_refused(model, refused):
         ),
         ({"padding_mask": np.ones((1, 24), "int32")}, "sequence_ids or padding_mask"),
     ):
-        refused(message, model.predict, {**ROW, **SLOTS, **change}, verbose=0)
+        refused(message, model.predict, {**ROW, **SLOTS, **change})
     whole = {"token_ids": ROW["token_ids"], **SLOTS}
     refused("cls_positions are those of packed rows: give sequence_ids", model.predict, whole)
     embedder = BertEmbedder(model.backbone)
-    refused("no input 'sequence_ids'", embedder.predict, ROW, verbose=0)
+    refused("no input 'sequence_ids'", embedder.predict, ROW)
 
 
 def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
     wrong = {**ROW, **SLOTS, "sequence_ids": np.array([[1] * 5 + [3] * 19])}
     data = tensorflow.data.Dataset.from_tensors(wrong)
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="number the sequences"):
-        model.predict(data, verbose=0)
+        model.predict(data)

@@ -11,6 +11,7 @@ from keras import ops
 import keras_bert
 from keras_bert import Backbone, BertTask, testing
 from keras_bert.layers import ClsVectors, attention, dense, packed_input
+from tests.marks import slow
 from tests.test_contracts import BACKBONES
 
 
@@ -95,16 +96,13 @@ def own():
     return make_own()
 
 
-MORE = [
-    ("DistilBERT", "tags"),
-    ("ELECTRA", "choices"),
-    ("ModernBERT", "vectors"),
-    ("XLM-RoBERTa", "documents"),
-    ("MPNet", "questions"),
-]
 ON_ENCODERS = [  # every encoder, and every task
     ("own", "classes"),
-    *(pytest.param(*names, marks=pytest.mark.slow) for names in MORE),
+    slow("DistilBERT", "tags"),
+    slow("ELECTRA", "choices"),
+    slow("ModernBERT", "vectors"),
+    slow("XLM-RoBERTa", "documents"),
+    slow("MPNet", "questions"),
 ]
 
 

@@ -20,6 +20,7 @@ from keras_bert import (
     ModernBertBackbone,
     testing,
 )
+from tests.marks import slow, weekly
 
 SIZES = {  # words, layers, width, positions
     "tiny": (30, 2, 16, 16),
@@ -198,7 +199,7 @@ def compare(torch, assert_close, difference):
         optimizer = AdamW(0.0, beta_1=0.0, global_clipnorm=None)  # whose moment is the gradient
         settings = {**model.default_compile_args(), "optimizer": optimizer}
         model.compile(**settings, run_eagerly=size == "tiny")
-        data = {"x": x, "y": y, "sample_weight": weights, "verbose": 0}
+        data = {"x": x, "y": y, "sample_weight": weights}
         loss = model.evaluate(**data, return_dict=True)["loss"]
         np.testing.assert_allclose(loss, given.loss.item(), rtol=1e-5)
         if not with_gradients:
@@ -306,14 +307,13 @@ WITHOUT_POOLER = (
     "DistilBertModel",
     "ElectraModel",
 )
-WEEKLY = {"marks": pytest.mark.weekly}
 MPNET = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
 POOLER, HEAD = {"pooler/kernel", "pooler/bias"}, {"head/dense/kernel", "head/norm/gamma"}
 
 
 @pytest.mark.parametrize(
     ("architecture", "config", "ours"),
-    [pytest.param(*head, marks=() if head[0] in QUICK else pytest.mark.slow) for head in HEADS],
+    [head if head[0] in QUICK else slow(*head) for head in HEADS],
 )
 def test_every_head_computes_what_theirs_does_and_comes_and_goes(
     torch,
@@ -357,7 +357,7 @@ def test_every_head_computes_what_theirs_does_and_comes_and_goes(
 
 @pytest.mark.parametrize(
     "size",
-    [pytest.param("Base", marks=pytest.mark.slow), pytest.param("Large", **WEEKLY)],
+    [slow("Base"), weekly("Large")],
 )
 def test_wide_models_compute_what_theirs_do(size, make_theirs, compare, tmp_path):
     theirs = make_theirs("BertForPreTraining", size)
@@ -368,7 +368,7 @@ def test_wide_models_compute_what_theirs_do(size, make_theirs, compare, tmp_path
 CLASSIFIERS = [f"{family}ForSequenceClassification" for family in list(FAMILIES)[:6]]
 RUNS = [(name, {}, "tiny", 20, 1, 1e-3) for name in (CLASSIFIERS[0], "BertForPreTraining")]
 LONG = [(name, {}) for name in CLASSIFIERS] + [(CLASSIFIERS[2], {"embedding_size": 384})]
-RUNS += [pytest.param(*run, "MiniLM", 200, 10, 5e-5, **WEEKLY) for run in LONG]
+RUNS += [weekly(*run, "MiniLM", 200, 10, 5e-5) for run in LONG]
 
 
 @pytest.mark.slow
@@ -391,7 +391,7 @@ def test_steps_of_every_architecture_have_the_losses_and_weights_of_transformers
         torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        history = model.fit(x, y, sample_weight=weights, verbose=0, shuffle=False).history
+        history = model.fit(x, y, sample_weight=weights, shuffle=False).history
         losses.append((history["loss"][0], float(loss.detach())))
         if step == 2:
             found = {v.path: keras.ops.convert_to_numpy(v) for v in model.trainable_variables}

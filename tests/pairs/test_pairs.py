@@ -1,12 +1,12 @@
 """Every pair of features works or is refused: parts of the array that `make pairs` runs."""
 
-import importlib.util
 import itertools
 from datetime import date
 
 import pytest
 
 from tests.gates import ROOT
+from tests.marks import slow, with_package
 from tests.pairs.covering import Covering
 from tests.pairs.factors import FACTORS
 from tests.pairs.refused import EXPORTS, PAGE, forbidden, others, page
@@ -26,7 +26,7 @@ MORE = [(FLOAT32, 0, 2), (FLOAT32, 6, 14), (COARSE, 0, 8)]
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "dtypes, start, stop",
-    [*RUNS, *(pytest.param(*runs, marks=pytest.mark.slow) for runs in MORE)],
+    [*RUNS, *(slow(*runs) for runs in MORE)],
 )
 def test_runs_that_meet_most_pairs_work(dtypes, start, stop, tensorflow, eagerly):
     """Untraced, which takes nearly all of the time; the numbers of float32 say most."""
@@ -60,10 +60,7 @@ def command(backend, *options, **levels):
     return ["-m", "tests.pairs", *fixed, *options, "--levels", *levels]
 
 
-ON_TENSORFLOW, ON_JAX = (
-    pytest.mark.skipif(not importlib.util.find_spec(name), reason='pip install ".[parity]"')
-    for name in ("tensorflow", "jax")
-)
+ON_TENSORFLOW = with_package("tensorflow")
 XLA = {"jit_compile": ("yes",), "remat": ("yes",)}
 SLOW = [ON_TENSORFLOW, pytest.mark.slow]
 PLAIN = {"task": ("tags",), "after": ("predict twice",)}
@@ -71,7 +68,7 @@ CASES = [
     pytest.param(command("tensorflow", "--first", 1, "--eagerly", **PLAIN), marks=ON_TENSORFLOW),
     pytest.param(command("tensorflow", "--first", 3, "--eagerly", **SCALED), marks=SLOW),
     pytest.param(command("tensorflow", "--first", 6), marks=SLOW),
-    pytest.param(command("jax", "--first", 4), marks=[ON_JAX, pytest.mark.slow]),
+    pytest.param(command("jax", "--first", 4), marks=[with_package("jax"), pytest.mark.slow]),
     pytest.param(
         command("tensorflow", "--first", 2, **XLA), marks=[ON_TENSORFLOW, pytest.mark.weekly]
     ),

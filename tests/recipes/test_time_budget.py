@@ -4,6 +4,7 @@ import pytest
 
 from _time_budget import TimeBudget
 from keras_bert import AdamW, TrainingCheckpoint, WarmupLinearDecay
+from tests.marks import on
 
 X, Y = np.random.default_rng(1).normal(size=(2, 8, 4))
 SCHEDULE = WarmupLinearDecay(0.1, 10, 100, continuous=True, final_fraction=0.02)
@@ -83,7 +84,7 @@ def test_the_rate_follows_the_clock_and_the_last_step_has_the_last_rate(assert_c
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras trains one step at a time")
+@on("tensorflow", "jax")  # Keras has one step at a time on PyTorch
 def test_several_steps_of_an_execution_have_one_rate():
     model, clock = make_model(steps_per_execution=2, run_eagerly=False), Clock()
     budget = TimeBudget(model.optimizer, SCHEDULE, clock)

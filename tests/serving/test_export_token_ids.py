@@ -193,7 +193,7 @@ def test_a_stranger_runs_the_lines_of_the_folder(
     lines += [f"found = {last.removeprefix('print')}", "print(found[0].tolist())"]
     forbidden = 'import sys; sys.modules |= dict.fromkeys(("keras_bert", "keras", "tensorflow"))'
     said = run_python("-c", "\n".join([forbidden, *lines]), cwd=tmp_path / "out")
-    assert_close(np.array(json.loads(said)), model.predict(TEXTS, verbose=0))
+    assert_close(np.array(json.loads(said)), model.predict(TEXTS))
 
 
 def test_models_that_hugging_face_has_no_names_for_are_exported_under_their_own(

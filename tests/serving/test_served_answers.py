@@ -7,10 +7,11 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.preprocessing.forms import take
+from tests.marks import slow
 
 OFTEN = ["questions"]  # an export takes long
 OTHERS = "windows choices classes features labels score tags documents vectors".split()
-TASKS = [*OFTEN, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+TASKS = [*OFTEN, *map(slow, OTHERS)]
 STRANGER = """
 import json, sys
 sys.modules["keras_bert"] = None
@@ -51,7 +52,7 @@ def test_token_ids_have_a_signature_of_their_own(assert_close, served, same_answ
     task, examples = one.task, take(one.examples, slice(0, 4))
     x = next(iter(task.preprocessor.batches(examples, with_labels=False)))
     found = one.ask(x, "token_ids")
-    outputs = task.predict(x, verbose=0)
+    outputs = task.predict(x)
     outputs = outputs if isinstance(outputs, dict) else {task.published.output: outputs}
     for key, values in outputs.items():
         assert_close(np.array(found[key]), values)

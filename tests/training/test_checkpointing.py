@@ -8,6 +8,7 @@ import pytest
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
+from tests.marks import on
 
 X = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
 Y = X.sum(axis=1)
@@ -203,7 +204,7 @@ def test_weights_that_are_not_finite_are_never_saved(saved, tmp_path, refused):
     assert checkpoints(tmp_path) == before
 
 
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
+@on("tensorflow", "jax")  # Keras has one step at a time on PyTorch
 def test_a_run_that_diverges_in_its_first_execution_is_told_that_there_is_no_checkpoint(
     tmp_path, refused
 ):

@@ -11,9 +11,9 @@ import pytest
 
 from keras_bert.kernels import fused_attention
 from keras_bert.training.keras_internals import build_from_batch
+from tests.marks import on
 
-ON_JAX = pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs the JAX backend")
-pytestmark = [pytest.mark.slow, ON_JAX, pytest.mark.usefixtures("mixed_bfloat16")]
+pytestmark = [pytest.mark.slow, on("jax"), pytest.mark.usefixtures("mixed_bfloat16")]
 TASKS = ("classes", "tags", "spans", "choices", "reranker", "embedder of scores")
 CORPUS = ("pretrainer on a corpus", "pretrainer on a packed corpus")
 A100, H100 = "8.0", "9.0"  # compute capabilities

@@ -1,14 +1,12 @@
 """Predictions on JAX, in a process for each number of devices."""
 
-import importlib.util
 import json
 
 import pytest
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not importlib.util.find_spec("jax"), reason='pip install ".[parity]"'),
-]
+from tests.marks import with_package
+
+pytestmark = [pytest.mark.slow, with_package("jax")]
 
 MAKE = """
 import json

@@ -1,6 +1,5 @@
 """Two JAX processes of two devices each train as one process of one device does."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -8,14 +7,13 @@ from pathlib import Path
 import keras
 import pytest
 
+from tests.marks import with_package
+
 SCRIPT = Path(__file__).with_name("jax_processes.py")
 # JAX compiles more than it computes here.
 FAST = {"KERAS_BACKEND": "jax", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 
-pytestmark = [
-    pytest.mark.weekly,
-    pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"'),
-]
+pytestmark = [pytest.mark.weekly, with_package("jax")]
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,4 @@
 import contextlib
-import importlib.util
 import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +10,7 @@ from keras_bert import BertBackbone, BertClassifier
 from keras_bert.training import strategy as strategy_module
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.strategy import get_strategy
-
-ON_TENSORFLOW = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="strategies are TensorFlow's"
-)
+from tests.marks import on, with_package
 
 
 def make_backbone():
@@ -27,7 +23,7 @@ def make_model(backbone=None):
     return model
 
 
-@ON_TENSORFLOW
+@on("tensorflow")
 def test_mirrored_takes_what_there_is(tensorflow, refused):
     strategy = get_strategy("mirrored")
     assert isinstance(strategy, tensorflow.distribute.MirroredStrategy)
@@ -43,7 +39,7 @@ def test_mirrored_takes_what_there_is(tensorflow, refused):
         )
 
 
-@ON_TENSORFLOW
+@on("tensorflow")
 def test_an_address_that_refuses_or_stays_silent_is_told(monkeypatch, free_addresses, refused):
     monkeypatch.setattr(strategy_module, "_SECONDS_TO_ANSWER", 0.2)  # in place of ten
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -54,7 +50,7 @@ def test_an_address_that_refuses_or_stays_silent_is_told(monkeypatch, free_addre
             refused(message, get_strategy, name, address=address)
 
 
-@ON_TENSORFLOW
+@on("tensorflow")
 def test_a_server_of_grpc_answers():
     import grpc  # TensorFlow requires it
 
@@ -67,7 +63,7 @@ def test_a_server_of_grpc_answers():
         server.stop(None)
 
 
-@ON_TENSORFLOW
+@on("tensorflow")
 def test_what_there_is_not_and_what_has_no_use_is_told(monkeypatch, refused):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     for name, options, message in (
@@ -76,14 +72,12 @@ def test_what_there_is_not_and_what_has_no_use_is_told(monkeypatch, refused):
         ("mirrored", {"devices": 99}, "devices must be at"),
         ("single", {"devices": 4}, "'single'.* devices=4.*'mirrored'"),
         ("tpu", {"devices": 1}, "'tpu'.* devices=1"),
-        ("multiworker", {"devices": 2}, "'multiworker'.* devices=2"),
-        *((n, {"address": "local"}, f"'{n}'.*'local'.*'tpu'") for n in ("single", "mirrored")),
-        ("multiworker", {"address": "local"}, "'multiworker'.*'local'.*'tpu'"),
+        ("single", {"address": "local"}, "'single'.*'local'.*'tpu'"),
     ):
         refused(message, get_strategy, name, **options)
 
 
-@ON_TENSORFLOW
+@on("tensorflow")
 def test_a_multiworker_strategy_that_comes_late_is_told(monkeypatch, refused, free_addresses):
     keras.ops.ones(1)
     cluster = {"worker": free_addresses(1)}
@@ -92,7 +86,7 @@ def test_a_multiworker_strategy_that_comes_late_is_told(monkeypatch, refused, fr
     refused("must be the first line of the program", get_strategy, "multiworker")
 
 
-@ON_TENSORFLOW
+@on("tensorflow")
 def test_machines_that_tf_config_doesnt_list_are_told(monkeypatch, refused):
     cluster = {"chief": ["first:0"], "worker": ["here:1", "there:2"]}
     for config in (
@@ -113,7 +107,7 @@ def test_machines_that_tf_config_doesnt_list_are_told(monkeypatch, refused):
         assert strategy_module._resolved_auto(None) == name
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")
+@on("torch")
 def test_pytorch_trains_on_one_device(refused):
     for name in ("auto", "single"):
         assert get_strategy(name).num_replicas_in_sync == 1
@@ -140,9 +134,8 @@ class Two:
     num_replicas_in_sync = 2
 
 
+@on("tensorflow", "jax")
 def test_what_training_uses_is_said():
-    if keras.backend.backend() == "torch":
-        pytest.skip("strategies are TensorFlow's and JAX's")
     model = make_model(BertBackbone(30, 1, 2, 16, 32, dtype="mixed_bfloat16"))
     said = describe_training(get_strategy("single"), 8, model, accumulation_steps=2)
     assert said.startswith("1 replica on ")
@@ -153,7 +146,7 @@ def test_what_training_uses_is_said():
         assert "; batches of any size; " in said and said.endswith(f"XLA {word}")
 
 
-@ON_TENSORFLOW
+@on("tensorflow")
 def test_a_batch_that_does_not_divide_or_a_model_outside_of_the_scope_is_told(refused):
     strategy, backbone, outside = get_strategy("mirrored"), make_backbone(), make_model()
     with strategy.scope():
@@ -234,7 +227,7 @@ print(json.dumps(results))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"')
+@with_package("jax")
 def test_jax_trains_in_the_scope_and_tells_what_is_outside(run_python):
     settings = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     settings["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # it compiles more than it computes here

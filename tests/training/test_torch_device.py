@@ -7,9 +7,10 @@ import keras
 import pytest
 
 import keras_bert
+from tests.marks import on
 
 
-@pytest.mark.skipif(keras.backend.backend() != "torch", reason="needs the PyTorch backend")
+@on("torch")
 @pytest.mark.parametrize("parts", [1, 2])
 def test_batches_of_the_cpu_are_taken_to_the_models_device(parts, monkeypatch):
     import torch

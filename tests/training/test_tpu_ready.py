@@ -21,11 +21,9 @@ from keras_bert.graph.datasets import as_dataset
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.training.keras_internals import build_from_batch
+from tests.marks import on
 
-ON_TENSORFLOW = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="TPUStrategy is TensorFlow's"
-)
-pytestmark = [pytest.mark.slow, ON_TENSORFLOW, pytest.mark.usefixtures("mixed_bfloat16")]
+pytestmark = [pytest.mark.slow, on("tensorflow"), pytest.mark.usefixtures("mixed_bfloat16")]
 PRETRAINER = "pretrainer on a corpus"
 TASKS = (PRETRAINER, "classes", "tags", "spans", "choices", "reranker")
 

@@ -20,7 +20,7 @@ def test_gradients_of_many_parts_are_summed_in_float32(make_backbone):
         x = {"token_ids": np.tile([[2, 7, 9, 3]], (parts, 1))}
         optimizer = AdamW(1e-9, beta_1=0.0, global_clipnorm=None)  # the moment is the gradient
         model.compile(optimizer, run_eagerly=EAGERLY)
-        model.fit(x, np.ones(parts), batch_size=parts, accumulation_steps=parts, verbose=0)
+        model.fit(x, np.ones(parts), batch_size=parts, accumulation_steps=parts)
         moments = model.optimizer._first_moments
         gradients.append([keras.ops.convert_to_numpy(moment) for moment in moments])
     for one, many in zip(*gradients, strict=True):
@@ -48,17 +48,17 @@ def test_a_model_keeps_its_weights_when_data_or_a_callback_raise_an_error(model)
     """On JAX, Keras moves them out of the variables before the first step."""
     model.compile("sgd", run_eagerly=EAGERLY)
     x, y = Broken()[0]
-    before = model.predict(x, verbose=0)
+    before = model.predict(x)
     for run in (model.predict, model.evaluate):
         with pytest.raises(Exception, match="no such file"):
-            run(Broken(), verbose=0)
-        np.testing.assert_array_equal(model.predict(x, verbose=0), before)
+            run(Broken())
+        np.testing.assert_array_equal(model.predict(x), before)
     with pytest.raises(Exception, match="no such file"):
-        model.fit(Broken(), verbose=0, shuffle=False)
-    before = model.predict(x, verbose=0)
+        model.fit(Broken(), shuffle=False)
+    before = model.predict(x)
     with pytest.raises(KeyboardInterrupt):
-        model.fit(x, y, callbacks=[Ends()], verbose=0)
-    after = model.predict(x, verbose=0)
+        model.fit(x, y, callbacks=[Ends()])
+    after = model.predict(x)
     assert np.isfinite(after).all() and np.any(after != before)
 
 
@@ -89,7 +89,7 @@ def test_packed_rows_train_as_their_sequences_alone(make_backbone, assert_close)
         model.set_weights(start)
         model.compile(**{**settings, "optimizer": keras.optimizers.SGD(0.1)}, run_eagerly=True)
         x = {name: np.array(values) for name, values in x.items()}
-        history = model.fit(x, y, verbose=0).history
+        history = model.fit(x, y).history
         found.append([history["loss"], model.get_weights()])
     assert_close(*found)
     assert np.any(found[0][1][0] != start[0])
@@ -112,12 +112,12 @@ def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog, capsy
 
 def test_a_sum_is_evaluated_after_training_on_batches_in_parts(model, assert_close, refused):
     model.compile("sgd", run_eagerly=True)
-    model.fit(X, Y, accumulation_steps=2, verbose=0)
-    mean, _ = model.evaluate(X, Y, verbose=0)
+    model.fit(X, Y, accumulation_steps=2)
+    mean, _ = model.evaluate(X, Y)
     total = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction="sum")
     model.compile("sgd", total, run_eagerly=True)
-    assert_close(model.evaluate(X, Y, verbose=0), 8 * mean)
-    refused("reduction of the loss", model.fit, X, Y, accumulation_steps=2, verbose=0)
+    assert_close(model.evaluate(X, Y), 8 * mean)
+    refused("reduction of the loss", model.fit, X, Y, accumulation_steps=2)
 
 
 def test_a_batch_without_rows_leaves_finite_weights(model, tensorflow):
@@ -131,5 +131,5 @@ def test_a_batch_without_rows_leaves_finite_weights(model, tensorflow):
     model.compile(**model.default_compile_args())
     x = {"token_ids": np.arange(1, 13).reshape(6, 2)}
     batches = tensorflow.data.Dataset.from_tensor_slices((x, [0, 1, 2, 2, 1, 0])).batch(2)
-    assert np.isfinite(model.fit(batches.map(known), verbose=0).history["loss"]).all()
+    assert np.isfinite(model.fit(batches.map(known)).history["loss"]).all()
     assert all(np.isfinite(weight).all() for weight in model.get_weights())

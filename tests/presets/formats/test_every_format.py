@@ -18,6 +18,7 @@ from keras_bert import (
     testing,
 )
 from keras_bert.files.remote import is_disk_full
+from tests.marks import slow
 
 pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
@@ -42,9 +43,7 @@ MODELS = [  # (class, its arguments, those of its encoder)
 ]
 
 
-@pytest.mark.parametrize(
-    "models", [MODELS[:2], pytest.param(MODELS[2:], marks=pytest.mark.slow)], ids=["two", "others"]
-)
+@pytest.mark.parametrize("models", [MODELS[:2], slow(MODELS[2:])], ids=["two", "others"])
 def test_every_model_keeps_the_contract(models, backbone):
     for cls, arguments, others in models:
         encoder = backbone(**others)

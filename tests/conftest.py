@@ -191,11 +191,6 @@ def transformers(torch):
 
 
 @pytest.fixture(scope="session")
-def jax():
-    return pytest.importorskip("jax", reason='pip install ".[parity]"')
-
-
-@pytest.fixture(scope="session")
 def keras_hub():
     why = "keras-hub is not installed, or not made for this Keras"
     return pytest.importorskip("keras_hub", reason=why, exc_type=ImportError)
@@ -278,17 +273,6 @@ def their_names():
         return [f"{name}.{THEIR_KINDS.get(kind, kind)}" for name in found]
 
     return names
-
-
-@pytest.fixture(scope="session")
-def their_parts(their_names):
-    """Finds the parts of a weight of ours, by its path, among arrays under transformers' names."""
-
-    def find(path, theirs):
-        values = [np.asarray(theirs[name]) for name in their_names(path)]
-        return [value.T if path.endswith("/kernel") else value for value in values]
-
-    return find
 
 
 @pytest.fixture(scope="session")

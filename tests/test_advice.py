@@ -23,7 +23,6 @@ READER = kb.BertClassifierPreprocessor(TOKENIZER, 12)
 X, Y, N = ["a b", "c", "d e", "f"], ["no", "yes", "yes", "no"], [0, 1, 1, 0]
 PAIRS = (X, X[::-1])
 TABLE = pd.DataFrame({"text": X, "label": Y})
-ROWS = list(zip(X, Y, strict=True))
 INPUTS = READER(X)
 MASKED = {"text": X, "mask_positions": [[1]] * 4}
 SQUAD = {"id": "1", "answers": [{"text": "b", "answer_start": 2}]}
@@ -85,12 +84,6 @@ def adapted(model):
     return model
 
 
-def trained():
-    model = fit(X, Y)
-    model.compile(kb.AdamW(1e-2), run_eagerly=True)
-    return model
-
-
 def keras_file():
     path = FOLDER + "/f.keras"
     task().save(path)
@@ -111,7 +104,6 @@ ADVICE = [
     ),
     (lambda: task()(X), "model.preprocessor(texts)"),
     (lambda: fit(TABLE, TABLE["label"]), "table['text']"),
-    (lambda: fit(iter(ROWS), validation_split=0.5), "validation_data"),
     (lambda: fit(iter(X), Y, steps_per_epoch=1) and fit(slices(X), Y), "(text, label) leave y"),
     (
         lambda: task().scores(iter([(INPUTS, np.array(N))])),
@@ -187,10 +179,6 @@ ADVICE = [
     (
         lambda: task().fit(X, Y, callbacks=[kb.TrainingCheckpoint(FOLDER)]),
         "compile(AdamW(WarmupLinearDecay(5e-05, warmup_steps, total_steps))) finetune",
-    ),
-    (
-        lambda: trained().fit(X, Y),
-        "compile(AdamW(5e-5)) model.backbone.freeze()",
     ),
     (lambda: adapted(adapted(task())), "merge_lora"),
     (

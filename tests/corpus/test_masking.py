@@ -7,13 +7,6 @@ from keras_bert.corpus.masking import Masking
 NO_MASKS = {"mask_token_rate": 0.0, "random_token_rate": 1.0}
 
 
-def test_counts_round_halves_to_even_as_python_does():
-    lengths = np.arange(3, 513, dtype="int32")
-    counts = Masking(512).num_predictions(tf.constant(lengths - 2), 0)
-    assert counts.numpy().tolist() == [min(80, max(1, round(n * 0.15))) for n in lengths]
-    assert [Masking(length).num_slots for length in (128, 512)] == [20, 80]
-
-
 def test_every_candidate_is_chosen_equally_often():
     candidates = tf.constant([[False, True, True, True, False, True, True, False]] * 6000)
     chosen = masking._choose_tokens(candidates, tf.fill([6000], 2), [1, 2]).numpy()

@@ -1,7 +1,7 @@
 import itertools
 
 from keras_bert.corpus import text_files
-from keras_bert.corpus.documents import Settings, _ends_paragraph, line_batches, wrap_width
+from keras_bert.corpus.documents import Settings, _ends_paragraph, wrap_width
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.text_files import TextSpan
 from keras_bert.reports import Reports
@@ -143,12 +143,3 @@ def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(write):
             ends = [*range(0, path.stat().st_size, step), None]
             parts = [read(path, *span)[0] for span in itertools.pairwise(ends)]
             assert sum(sum(parts, []), []) == whole
-
-
-def test_lines_are_the_same_however_the_text_is_cut_into_blocks():
-    text = "a\n\nbcdefgh\ni\n" + "j" * 9
-    for size in range(1, 30):
-        blocks = [text[start : start + size] for start in range(0, len(text), size)]
-        lines = [line for batch in line_batches(blocks, 99) for line in batch]
-        assert lines == text.split("\n")
-        assert "".join(sum(line_batches(blocks, 3), [])) == text.replace("\n", "")

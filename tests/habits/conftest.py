@@ -161,26 +161,19 @@ def dataset(tf):
 
 
 @pytest.fixture(scope="session")
-def fit_batches(compiled):
-    """A function that returns the batches that `fit` trains on, in order, as arrays."""
+def reads_as_lists(compiled, assert_close):
+    """A function that asserts that data in some form are the batches of texts and labels in lists.
+
+    Other rows or weights may be given, too.
+    """
     batching = keras_bert.Batching(4, shuffle=False, pad_to="full")
 
     def batches(*data):
         made = compiled.batches(*data, batching=batching)
         return [keras.tree.map_structure(np.array, batch) for batch in made]
 
-    return batches
-
-
-@pytest.fixture(scope="session")
-def reads_as_lists(fit_batches, assert_close):
-    """A function that asserts that data in some form are the batches of texts and labels in lists.
-
-    Other rows or weights may be given, too.
-    """
-
     def check(*data, rows=ROWS, weights=None, name=""):
         texts, labels = ([column[row] for row in rows] for column in (TEXTS, LABELS))
-        assert_close(fit_batches(*data), fit_batches(texts, labels, weights), sums=0, name=name)
+        assert_close(batches(*data), batches(texts, labels, weights), sums=0, name=name)
 
     return check

@@ -137,7 +137,6 @@ def test_prepared_inputs_train_as_texts(sgd_model, plain, trained_as, reads_as_l
 # What is refused: what the message names, x, perhaps y, perhaps weights
 REFUSED = [
     ("Text 3", MISSING["text"], LABELS),
-    ("Text 2 is None", [*TEXTS[:2], None], LABELS[:3]),
     ("(?i)label.*nan", TEXTS, pd.Series([*LABELS[:7], np.nan])),
     ("(?i)label.*NA", TEXTS, pd.Series([*LABELS[:7], pd.NA], dtype="Int64")),
     ("pass y", TEXTS),

@@ -199,7 +199,8 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         assert not cudnn()
 
 
-def test_cudnn_takes_what_its_gpu_has(jax):
+def test_cudnn_takes_what_its_gpu_has():
+    jax = pytest.importorskip("jax")
     from keras_bert.kernels.cudnn_attention import fits
 
     for width, length, capability, has_mask, taken in (

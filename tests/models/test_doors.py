@@ -8,8 +8,6 @@ import pytest
 
 from keras_bert import (
     Batching,
-    BertClassifier,
-    BertClassifierPreprocessor,
     BertMultipleChoice,
     BertPretrainer,
     BertSpanLabeler,
@@ -27,19 +25,6 @@ def model(make_classifier, eager):
     """A classifier that no step changes."""
     model = make_classifier(dropout=0.0, label_names=["no", "yes"])
     return eager(model, optimizer=keras.optimizers.SGD(0.0))
-
-
-@pytest.fixture(scope="module")
-def regression(make_classifier, eager):
-    return eager(make_classifier(1))
-
-
-@pytest.fixture(scope="module")
-def several(make_backbone, letters, eager):
-    """A classifier of several labels."""
-    names = {"label_names": ["no", "yes"], "multi_label": True}
-    reader = BertClassifierPreprocessor(letters, sequence_length=12, **names)
-    return eager(BertClassifier(make_backbone(), 2, reader))
 
 
 RANGE = "token_ids must be integers from 0 to 29"
@@ -177,14 +162,16 @@ def test_a_batching_stands_in_place_of_a_size(refused):
         )
 
 
-def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, refused):
+def test_weights_and_labels_are_numbers_that_can_be_meant(model, make_classifier, eager, refused):
     weights = [[NAN, 1], [None, 1], [1, -1], [1j, 1], ["1", "1"], 1, [[1.0], [1.0, 2.0]]]
     weights.append(np.zeros(2, [("a", "f4")]))
     count = "There are 2 (examples|rows) but"
     wrong = [(model, [0, 1], column, "sample_weight must ") for column in weights]
     for y in (1, {"no"}, iter([0, 1])):
         wrong.append((model, y, None, "y must have a value for each example"))
-    wrong.append((regression, np.zeros((2, 0)), None, r"a number for each.*shape \(2, 0\)"))
+    wrong.append(
+        (eager(make_classifier(1)), np.zeros((2, 0)), None, r"a number for each.*shape \(2, 0\)")
+    )
     wrong += [(model, [], None, f"{count} 0 "), (model, [0], None, f"{count} 1 ")]
     wrong.append((model, [0, 1], [1.0], f"{count} 1 "))
     for x in (["a", "b"], {"token_ids": IDS}):
@@ -196,7 +183,8 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, ref
     refused("0 rows but 2 labels", model.scores, {"token_ids": None}, [0, 1])
 
 
-def test_datasets_of_such_weights_and_labels_end_in_an_error(model, several, tf):
+def test_datasets_of_such_weights_and_labels_end_in_an_error(model, make_classifier, eager, tf):
+    several = eager(make_classifier(label_names=["no", "yes"], multi_label=True))
     slices = tf.data.Dataset.from_tensor_slices
     texts = ["a", "b"]
     prepared = {"token_ids": IDS}

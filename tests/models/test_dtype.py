@@ -8,11 +8,10 @@ import pytest
 from keras.dtype_policies import DTypePolicyMap
 
 from keras_bert import BertBackbone, BertClassifier
-from tests.marks import slow, weekly
+from tests.marks import slow
 
 HEAD = {"float32"}  # of scores, which would tie in half precision
 INT8 = keras.dtype_policies.get("int8_from_float32")
-TASKS = "classes features tags questions choices vectors weighted pretrainer untied".split()
 
 
 def inputs_of(task):
@@ -67,7 +66,7 @@ def test_a_backbones_dtype_acts_as_the_global_policy_and_heads_answer_in_float32
 
 @pytest.mark.parametrize(
     "name",
-    ["classes", slow("pretrainer"), *map(weekly, TASKS[1:-2])],
+    ["classes", slow("pretrainer")],
 )
 def test_every_file_keeps_the_dtype(make_backbone, make_case, difference, reloaded, tmp_path, name):
     whole = DTypePolicyMap("float32", {r".*(dense|value|embedding|logits|pooler)": INT8})

@@ -119,7 +119,9 @@ def test_a_rate_that_ruins_a_trained_encoder_is_said(backbone, randomized, caplo
         (keras.optimizers.RMSprop(COSINE), "0.002"),
         (keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-3)), "0.001"),
     ):
-        assert f"A learning rate of {rate} usually ruins a pre-trained encoder" in said(optimizer)
+        found = said(optimizer)
+        assert f"A learning rate of {rate} usually ruins a pre-trained encoder" in found
+        assert "compile(AdamW(5e-5))" in found and "model.backbone.freeze()" in found
     by_epoch = keras.callbacks.LearningRateScheduler(lambda epoch: 1e-5)
     assert not said(AdamW(5e-4)) + said(keras.optimizers.Lamb(1e-3)) + said("adam", by_epoch)
     model.backbone.freeze()

@@ -128,18 +128,13 @@ def test_unlike_examples_and_missing_ones_are_refused(make, train, refused):
         refused(words, train, iter(examples))
 
 
-@pytest.fixture
-def other_task(make):
-    """Another classifier on the same encoder, which isn't compiled."""
-    model = make()
-    return BertClassifier(model.backbone, preprocessor=model.preprocessor, dropout=0.0)
-
-
 @on("tensorflow", "jax")  # Keras has one step at a time on PyTorch
-def test_several_steps_of_an_execution_end_with_a_pass_as_those_of_a_list(other_task):
-    other_task.compile(keras.optimizers.SGD(0.0), steps_per_execution=2)
+def test_several_steps_of_an_execution_end_with_a_pass_as_those_of_a_list(make):
+    model = make()
+    other = BertClassifier(model.backbone, preprocessor=model.preprocessor, dropout=0.0)
+    other.compile(keras.optimizers.SGD(0.0), steps_per_execution=2)
     lists, stream = (
-        other_task.fit(*data, **SETTINGS | {"epochs": 1}).history["loss"]
+        other.fit(*data, **SETTINGS | {"epochs": 1}).history["loss"]
         for data in ((TEXTS, LABELS), (Loader(ROWS),))
     )
     assert lists == stream

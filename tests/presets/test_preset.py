@@ -43,9 +43,9 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def changed(folder, old, new):
-    """Changes a preset's config, and removes the checksums."""
-    path = folder / "config.json"
+def changed(folder, old, new, name="config.json"):
+    """Changes a file of a preset, and removes the checksums."""
+    path = folder / name
     written = path.read_text()
     assert old in written
     path.write_text(written.replace(old, new))

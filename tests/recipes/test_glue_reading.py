@@ -27,7 +27,6 @@ OFFICIAL = {
         "They sang.",
         1,
     ),
-    "cola dev": (['gj04|0|*|He "slept the bed.'], 'He "slept the bed.', 0),
     "cola test": (["index|sentence", "0|It rained."], "It rained.", None),
     "sst2 dev": (
         ["sentence|label", '" a slow , warm film |1'],
@@ -57,7 +56,7 @@ def test_official_files_are_read_as_they_are(tmp_path):
         write(tmp_path, "diagnostic" if task == "ax" else split, rows)
         examples = read_glue(tmp_path, task, split)
         assert [column[-1] for column in examples.texts] == texts.split("|"), which
-        assert len(examples) == len(rows) - (which not in ("cola train", "cola dev"))
+        assert len(examples) == len(rows) - (which != "cola train")
         assert (examples.task, examples.split) == (TASKS[task].name, split)
         assert examples.label_names == TASKS[task].class_names()
         if label is None:

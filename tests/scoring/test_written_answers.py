@@ -16,7 +16,6 @@ TAGS = kb.BertTokenClassifierPreprocessor(TOKENIZER, label_names=["O", "B-X"])
 CHOICES = kb.BertMultipleChoicePreprocessor(TOKENIZER)
 SPANS = kb.BertSpanLabelerPreprocessor(TOKENIZER, null_threshold=0.0)
 LIKELY = [0.25, 0.75]
-CHOICE = {"context": "a", "choices": ["b", "c"], "label": 1}
 QUESTION = {"question": "a", "context": "b c", "answers": []}
 
 

@@ -41,15 +41,6 @@ def test_texts_that_are_read_one_by_one_have_the_same_tokens_and_places(small, m
     assert small.tokenize_with_offsets(texts) == expected
 
 
-def test_a_text_of_a_megabyte_has_the_tokens_of_its_parts(small):
-    part = "ab c\u00e7! [a]\u4e2d "
-    flat = small.flat_ids_with_offsets([part * 70_000])[:3]
-    shifts = 0, len(part), len(part)
-    for values, once, shift in zip(flat, small.tokenize_with_offsets(part), shifts, strict=True):
-        expected = np.array(once) + shift * np.arange(70_000)[:, None]
-        assert np.array_equal(values, expected.ravel())
-
-
 def test_detokenize_joins_pieces_and_leaves_padding_out(small):
     assert small.detokenize([5, 6, 7, 0]) == "ab c"
     assert small.detokenize(np.array([[5, 6, 0], [1, 5, 8]])) == ["ab", "[UNK] a !"]

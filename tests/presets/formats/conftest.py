@@ -134,12 +134,16 @@ def same(weights_of):
 
 
 @pytest.fixture
-def as_ours(their_parts, backbone):
+def as_ours(their_names, backbone):
     """Converts tensors under transformers' names to `{our path: our weight}`, of an encoder."""
 
     def convert(tensors, model=None):
-        weights = (model or backbone()).weights
-        return {w.path: np.hstack(their_parts(w.path, tensors)) for w in weights}
+        found = {}
+        for path in [weight.path for weight in (model or backbone()).weights]:
+            parts = [np.asarray(tensors[name]) for name in their_names(path)]
+            parts = [part.T for part in parts] if path.endswith("/kernel") else parts
+            found[path] = np.hstack(parts)
+        return found
 
     return convert
 

@@ -51,7 +51,7 @@ def save_checkpoint(model, folder):
     checkpoint = TrainingCheckpoint(folder)
     checkpoint.restore(model)
     x = {"token_ids": np.ones((1, 4), "int32")}
-    model.fit(x, np.zeros(1), callbacks=[checkpoint])
+    model.fit(x, np.zeros(1), verbose=0, callbacks=[checkpoint])
 
 
 WRITERS = [

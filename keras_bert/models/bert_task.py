@@ -330,8 +330,8 @@ class BertTask(
         if not self.compiled:
             self.compile()
         compiling.check_trainable(self)
-        self._set_accumulation(accumulation_steps)
         self._check_whole_executions(kwargs)
+        self._set_accumulation(accumulation_steps)
         check_number("validation_split", validation_split, at_least=0, below=1)
         batching = Batching.of(batching, batch_size)
         batching = dataclasses.replace(batching, shuffle=shuffle and batching.shuffle is not False)

@@ -118,7 +118,7 @@ def text_columns(x: Any, most: float = math.inf) -> tuple[list[str], ...]:
     first = x[0] if isinstance(x, list) and x else x
     if isinstance(first, dict) or (is_frame(x) and _names_several(x.columns)):
         raise _without_names_of_texts(first)
-    columns = _columns(as_arrays(x))
+    columns = _columns([x] if is_single(x) else as_arrays(x))
     check_texts(columns, most)
     for part in columns[1:]:
         check_one_each(len(columns[0]), "texts", **{"second texts": part})
@@ -149,9 +149,7 @@ def check_texts(columns: tuple, most: float) -> None:
 
 def _columns(x):
     """Converts `x` to a tuple of lists of str."""
-    if not isinstance(x, dict) and is_single(x):
-        x = [x]
-    elif not isinstance(x, (list, tuple)):
+    if not isinstance(x, (list, tuple)):
         x = np.atleast_1d(x)
     if not isinstance(x, tuple):
         widths = {len(row) if _is_row(row) else 0 for row in x}

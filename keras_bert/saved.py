@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -24,18 +24,22 @@ class KeepsArguments:
 
 
 def record_arguments(cls: type, base: type) -> None:
-    """Has the constructor of a class, but not of a direct subclass of `base`, record arguments.
-
-    The record has the arguments of the class's constructor, by name; the names of all constructors'
-    arguments; those of ancestors that the class's doesn't take; and, of the arguments given, the
-    attributes of their names that were something else after construction.
-    """
+    """Has the constructor of a class, but not of a direct subclass of `base`, record arguments."""
     if "__init__" in vars(cls) and base not in cls.__bases__:
         cls.__init__ = _recording(cls.__init__)
 
 
+class _Record(NamedTuple):
+    """What the constructors of an object were given."""
+
+    given: dict[str, Any]  # the arguments of the constructor of its class
+    names: dict[str, None]  # of the arguments of all constructors
+    fixed: set[str]  # names of ancestors' arguments that its class doesn't take
+    stored: dict[str, Any]  # attributes that differ from the argument of their name
+
+
 def _record(instance):
-    return vars(instance).get("__constructed__", ({}, {}, set(), {}))
+    return vars(instance).get("__constructed__", _Record({}, {}, set(), {}))
 
 
 def _recording(init):
@@ -46,16 +50,17 @@ def _recording(init):
     @functools.wraps(init)
     def __init__(self, *args, **kwargs):
         init(self, *args, **kwargs)
-        of_ancestor, names, fixed, _ = _record(self)
+        ancestor = _record(self)
+        names = ancestor.names
         if dataclasses.is_dataclass(self):  # whose own constructor isn't recorded
             names = dict.fromkeys(field.name for field in dataclasses.fields(self)) | names
         given = signature.bind(self, *args, **kwargs).arguments
         del given[spec.args[0]]
         if given.pop(spec.varargs, ()):  # whose names only the ancestor knows
-            given = of_ancestor | given
+            given = ancestor.given | given
         given |= given.pop(spec.varkw, {})
-        set_here = of_ancestor if spec.varkw else names  # but for those that it was given
-        fixed = fixed.union(set_here).difference(given, named)
+        set_here = ancestor.given if spec.varkw else names  # but for those that it was given
+        fixed = ancestor.fixed.union(set_here).difference(given, named)
         names = names | dict.fromkeys([*named, *given])
         stored = {}
         for name, argument in given.items():
@@ -64,7 +69,7 @@ def _recording(init):
                 continue  # None stands for a default
             if not np.array_equal(argument, value):
                 stored[name] = value
-        vars(self)["__constructed__"] = given, names, fixed, stored
+        vars(self)["__constructed__"] = _Record(given, names, fixed, stored)
 
     __init__.__signature__ = signature  # Keras doesn't look for what is wrapped
     return __init__
@@ -83,12 +88,12 @@ def own_arguments(instance: Any, others: Iterable[str] = ()) -> dict[str, Any]:
     An argument is the attribute of its name. If there is none, or the constructor stored something
     else that hasn't changed since, it is what the constructor was given.
     """
-    given, names, _, stored = _record(instance)
+    record = _record(instance)
     own = {}
-    for name in [*others, *names]:
+    for name in [*others, *record.names]:
         value = _attribute(instance, name)
-        if name in stored and np.array_equal(value, stored[name]):
-            value = given[name]
+        if name in record.stored and np.array_equal(value, record.stored[name]):
+            value = record.given[name]
         if value is not _MISSING:
             own[name] = value
     return own
@@ -96,7 +101,7 @@ def own_arguments(instance: Any, others: Iterable[str] = ()) -> dict[str, Any]:
 
 def saved_arguments(instance: Any, own: dict[str, Any]) -> dict[str, Any]:
     """Serializes `own_arguments`, but for those of ancestors that the class doesn't take."""
-    _, _, fixed, _ = _record(instance)
+    fixed = _record(instance).fixed
     if vars(instance).get("_given_policy") is not None:  # which `policy_config` saves
         fixed = {*fixed, "dtype"}  # Keras would take the names of policies out of the user's map
     saved = {name: value for name, value in own.items() if name not in fixed}

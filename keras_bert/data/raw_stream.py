@@ -39,6 +39,7 @@ from keras_bert.preprocessing.batches import (
 )
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.forms import is_dataset, is_single
+from keras_bert.training.strategy import is_distributed
 
 _CHUNK = 1024  # examples that are read at once
 _SORTED = " They are the stream's first: shuffle it if it is sorted."
@@ -194,7 +195,9 @@ class RawStream(Raw):
         if is_whole:
             parts = [self.in_memory(most, num_batches)]
         else:
-            parts = self.parts(most, _CHUNK, num_batches)
+            # Keras distributes each part anew.
+            size = 32 * _CHUNK if is_distributed(self.task) else _CHUNK
+            parts = self.parts(most, size, num_batches)
         for part in parts:
             yield from part.rows_to_predict(batch_size)
 

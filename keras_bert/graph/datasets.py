@@ -1,8 +1,10 @@
 """Examples in memory as a `tf.data.Dataset`, which TensorFlow's strategies distribute."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 
@@ -31,11 +33,51 @@ def as_dataset(batches: Any, token_labels: bool = True) -> tf.data.Dataset:
     signature = specs(inputs, widths)
     if isinstance(first, tuple):
         signature = (signature, *specs(first[1:], widths if token_labels else ()))
-    dataset = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=signature)
+    dataset = _of_passes(batches, signature)
     if batches.num_batches is not None:
         known_length = tf.data.experimental.assert_cardinality(batches.num_batches)
         dataset = dataset.apply(known_length)
     return prefetched(dataset)
+
+
+def _of_passes(batches, signature):
+    """Makes a dataset of which each iterator reads a pass of `batches`.
+
+    `Dataset.from_generator` would tell glibc, for the rest of the process, to get each block of
+    128 KB from the system and to give it back after use: train steps then took 1.4 times as long
+    (TensorFlow 2.21, Python 3.11).
+    """
+    specs = tf.nest.flatten(signature)
+    nothing = [np.zeros([size or 0 for size in s.shape], s.dtype.as_numpy_dtype) for s in specs]
+    passes = {}  # by number
+    numbers = itertools.count()
+
+    def begin():
+        for number in list(passes)[:-1]:  # which somebody stopped reading
+            del passes[number]
+        number = next(numbers)
+        passes[number] = iter(batches)
+        return np.int64(number)
+
+    def following(number):
+        batch = next(passes[number], None)
+        if batch is None:
+            del passes[number]
+            return [np.False_, *nothing]
+        return [np.True_, *tf.nest.flatten(batch)]
+
+    def of_pass(_):
+        number = tf.numpy_function(begin, [], tf.int64)
+        types = [tf.bool, *(spec.dtype for spec in specs)]
+        steps = tf.data.Dataset.counter()
+        elements = steps.map(lambda _: tuple(tf.numpy_function(following, [number], types)))
+        return elements.take_while(lambda is_batch, *_: tf.ensure_shape(is_batch, []))
+
+    def packed(_, *arrays):
+        arrays = [tf.ensure_shape(a, spec.shape) for a, spec in zip(arrays, specs, strict=True)]
+        return tf.nest.pack_sequence_as(signature, arrays)
+
+    return tf.data.Dataset.from_tensors(0).flat_map(of_pass).map(packed)
 
 
 def prefetched(batches: tf.data.Dataset) -> tf.data.Dataset:

@@ -40,6 +40,7 @@ class Dense(keras.layers.Dense):
     """`keras.layers.Dense` with faster kernels for sequences.
 
     Example:
+    >>> from keras import ops
     >>> from keras_bert.layers import Dense
     >>> tuple(Dense(2)(ops.ones((1, 3, 4))).shape)
     (1, 3, 2)
@@ -74,6 +75,7 @@ class LayerNorm(keras.layers.LayerNormalization):
     """Keras's LayerNormalization over the last axis, with kernels for TensorFlow's CPU.
 
     Example:
+    >>> import numpy as np
     >>> from keras_bert.layers import LayerNorm
     >>> LayerNorm()(np.array([[1.0, 3.0]])).numpy().round(2)
     array([[-1.,  1.]], dtype=float32)

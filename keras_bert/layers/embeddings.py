@@ -38,6 +38,7 @@ class Embeddings(SavedLayer):
         `[B, S, H]`.
 
     Example:
+    >>> import numpy as np
     >>> from keras_bert.layers import Embeddings
     >>> tuple(Embeddings(vocabulary_size=10, hidden_dim=4)(np.array([[2, 7, 3]])).shape)
     (1, 3, 4)
@@ -156,9 +157,8 @@ class RelativeBias(SavedLayer):
 
     def call(self, token_ids):
         positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")
-        distance = ops.expand_dims(positions, 0) - ops.expand_dims(
-            positions, 1
-        )  # from query to key
+        queries = ops.expand_dims(positions, 1)
+        distance = ops.expand_dims(positions, 0) - queries  # from query to key
         is_beyond = ops.greater_equal(ops.expand_dims(ops.abs(distance), 2), _BEGINS)  # [S, S, 15]
         bucket = ops.sum(ops.cast(is_beyond, "int32"), axis=2)  # [S, S]
         bucket = bucket + ops.cast(distance > 0, "int32") * (NUM_BUCKETS // 2)

@@ -26,6 +26,7 @@ class HeadTransform(SavedLayer):
     Takes `[..., H]` and returns `[..., U]`.
 
     Example:
+    >>> from keras import ops
     >>> from keras_bert.layers import HeadTransform
     >>> tuple(HeadTransform(2)(ops.ones((1, 3, 4))).shape)
     (1, 3, 2)

@@ -53,6 +53,7 @@ class ClsVectors(SavedLayer):
         a packed row's first sequence.
 
     Example:
+    >>> from keras import ops
     >>> from keras_bert.layers import ClsVectors
     >>> tuple(ClsVectors()(ops.ones((2, 3, 4))).shape)
     (2, 4)
@@ -77,6 +78,7 @@ class MeanVectors(SavedLayer):
         `[B, H]`, or `[B, K, H]` for packed rows with `cls_positions`.
 
     Example:
+    >>> from keras import ops
     >>> from keras_bert.layers import MeanVectors
     >>> tuple(MeanVectors()(ops.ones((2, 3, 4))).shape)
     (2, 4)

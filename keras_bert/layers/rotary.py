@@ -23,6 +23,7 @@ class RotaryPositions(SavedLayer):
     whose positions restart with each sequence.
 
     Example:
+    >>> import numpy as np
     >>> from keras_bert.layers import RotaryPositions
     >>> tuple(RotaryPositions(head_dim=2)(np.zeros((1, 3), "int32")).shape)
     (1, 1, 3, 4)
@@ -49,15 +50,15 @@ def rotated(heads, rotation):
     """Turns each pair of numbers i and i + D / 2 of heads `[B, N, S, D]`; see `RotaryPositions`.
 
     Example:
+    >>> import numpy as np
+    >>> from keras import ops
     >>> from keras_bert.layers import RotaryPositions, rotated
     >>> rotation = RotaryPositions(head_dim=2)(np.zeros((1, 3), "int32"))
     >>> tuple(rotated(ops.ones((1, 1, 3, 2)), rotation).shape)
     (1, 1, 3, 2)
     """
     cosine, sine = ops.split(rotation, 2, axis=-1)  # [B or 1, 1, S, D]
-    shape = ops.shape(heads)
-    half = heads.shape[-1] // 2
-    pairs = ops.reshape(heads, (*shape[:-1], 2, half))
-    swapped = ops.reshape(ops.flip(pairs, axis=-2), shape)
+    first, second = ops.split(heads, 2, axis=-1)
+    swapped = ops.concatenate([second, first], axis=-1)
     turned = heads * cosine + swapped * sine
     return ops.cast(turned, heads.dtype)

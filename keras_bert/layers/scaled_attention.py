@@ -44,6 +44,7 @@ def attention(
         `[B, N, S, D]`.
 
     Example:
+    >>> from keras import ops
     >>> from keras_bert.layers import attention
     >>> heads = ops.ones((1, 2, 3, 4))
     >>> tuple(attention(query=heads, key=heads, value=heads).shape)

@@ -74,19 +74,11 @@ def check_takes_logits(kind, given, own, loss):
 
 def _line_to_write(kind, given, loss):
     """Returns what to write in place of a loss or metric of probabilities; None for others."""
-    namespace = keras.losses if kind == "loss" else keras.metrics
-    if given in ("accuracy", "acc"):
-        given = keras.metrics.BinaryAccuracy() if isinstance(loss, BINARY) else None
-    elif isinstance(given, str):
-        is_by_shape = given in ("crossentropy", "ce")  # of the labels
-        given = namespace.SparseCategoricalCrossentropy() if is_by_shape else namespace.get(given)
+    given = _resolved(kind, given, loss)
     name = type(given).__name__
     if inspect.isfunction(given):
-        has_logits = "from_logits" in inspect.signature(given).parameters
-        from_logits = False if has_logits and given.__module__.startswith("keras.") else None
         name = "".join(part.capitalize() for part in given.__name__.split("_"))
-    else:
-        from_logits = _from_logits(given)
+    from_logits = _from_logits(given)
     if from_logits is False:
         return f"Write keras.{kind}{'es' if kind == 'loss' else 's'}.{name}(from_logits=True)."
     threshold = getattr(given, "threshold", None)
@@ -99,8 +91,23 @@ def _line_to_write(kind, given, loss):
     return None
 
 
+def _resolved(kind, given, loss):
+    """Returns the loss or metric that Keras makes of a name; anything else unchanged."""
+    if not isinstance(given, str):
+        return given
+    if given in ("accuracy", "acc"):
+        return keras.metrics.BinaryAccuracy() if isinstance(loss, BINARY) else None
+    namespace = keras.losses if kind == "loss" else keras.metrics
+    if given in ("crossentropy", "ce"):  # by the shape of the labels
+        return namespace.SparseCategoricalCrossentropy()
+    return namespace.get(given)
+
+
 def _from_logits(given):
     """Returns whether a loss or metric takes logits; None if it doesn't say."""
+    if inspect.isfunction(given):
+        has_logits = "from_logits" in inspect.signature(given).parameters
+        return False if has_logits and given.__module__.startswith("keras.") else None
     if type(given) is keras.metrics.MeanMetricWrapper:
         return None  # its config would serialize the user's function
     if type(given).__module__.startswith("keras."):

@@ -56,28 +56,24 @@ def explain(
     change = ops.convert_to_numpy(ops.cast(change, "float32"))  # [S, E]
 
     def values(shares):
-        """Computes the values `[B]` of rows that are moved by shares `[B, S, E]` of the change."""
+        """Computes the values `[B]` of rows whose tokens are moved by shares `[B, S]` of it."""
         rows = {name: np.repeat(x, len(shares), axis=0) for name, x in inputs.items()}
-        with _moved(table, ops.multiply(shares, change)):
+        with _moved(table, ops.multiply(ops.expand_dims(shares, -1), change)):
             outputs = task(rows, training=False)
         return value_of(outputs)
 
-    def everywhere(shares):
-        """Repeats shares `[B]` for all values of the change, `[B, S, E]`."""
-        shares = np.float32(shares)[:, None, None]
-        return np.broadcast_to(shares, (len(shares), *change.shape))
+    def of_all_tokens(shares):
+        return np.repeat(np.float32(shares)[:, None], len(ids), axis=1)  # [B, S]
 
     points, weights = np.polynomial.legendre.leggauss(steps)  # in [-1, 1]
-    gradients = 0.0
+    adds = np.zeros(len(ids))
     num_rows = max(1, _TOKENS // len(ids))
     for start in range(0, steps, num_rows):
         part = slice(start, start + num_rows)
-        shares = everywhere((points[part] - 1) / 2)
-        slopes = _slopes(values, shares)  # of the change: [B, S, E]
-        gradients += np.tensordot(weights[part] / 2, slopes, axes=1)  # [S, E]
-    value, baseline_value = ops.convert_to_numpy(values(everywhere([0, -1]))).tolist()
+        slopes = _slopes(values, of_all_tokens((points[part] - 1) / 2))  # [B, S]
+        adds += weights[part] @ slopes / 2
+    value, baseline_value = ops.convert_to_numpy(values(of_all_tokens([0, -1]))).tolist()
     difference = value - baseline_value
-    adds = gradients.sum(axis=-1)  # [S]
     error = abs(adds.sum() - difference) / max(abs(difference), 1e-12)
     is_word = word >= 0
     return {

@@ -23,8 +23,9 @@ def with_more_words(task, words):
     preprocessor.tokenizer = tokenizer.with_words(words)
     sizes = shared_arguments(task.backbone.get_config())
     sizes["vocabulary_size"] += len(words)
-    parts = {"backbone": type(task.backbone)(**sizes), "preprocessor": preprocessor}
-    model = type(task)(**{**shared_arguments(task.get_config()), **parts})
+    arguments = shared_arguments(task.get_config())
+    arguments |= {"backbone": type(task.backbone)(**sizes), "preprocessor": preprocessor}
+    model = type(task)(**arguments)
     if len(model.weights) != len(task.weights):
         raise ValueError("Call grow_vocabulary before quantize and enable_lora.")
     rows = [preprocessor.tokenizer.token_to_id(word) for word in words]

@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert.preprocessing.batches import Batches, cut_rows
 from keras_bert.preprocessing.batching import Batching, octaves, quarters
 from keras_bert.training.prediction import predict_each
-from keras_bert.training.strategy import device_kind
+from keras_bert.training.strategy import device_kind, is_distributed
 
 
 def row_outputs(model, rows, longest, batch_size, **options):
@@ -20,7 +20,7 @@ def row_outputs(model, rows, longest, batch_size, **options):
         Arrays in the structure of the model's outputs, in the order of the rows. A token axis has
         length `longest`, with 0 past the end of a row.
     """
-    predict = _distributed if _is_distributed(model) else _one_by_one
+    predict = _distributed if is_distributed(model) else _one_by_one
     lengths = np.asarray(rows.num_tokens())
     order = by_length(lengths)
     sorted_lengths = lengths[order]
@@ -50,12 +50,6 @@ def have_tokens(model):
     return keras.tree.map_structure(
         lambda spec: reads_tokens and None in spec.shape[1:], model.output
     )
-
-
-def _is_distributed(model):
-    strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
-    has_replicas = strategy is not None and strategy.num_replicas_in_sync > 1
-    return has_replicas or keras.distribution.distribution() is not None
 
 
 def _one_by_one(model, rows, longest, order, lengths, batch_size, options):

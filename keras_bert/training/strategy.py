@@ -137,6 +137,13 @@ class OneDevice:
         return contextlib.nullcontext(self)
 
 
+def is_distributed(model: keras.Model) -> bool:
+    """Returns whether a model computes on several devices."""
+    strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
+    has_replicas = strategy is not None and strategy.num_replicas_in_sync > 1
+    return has_replicas or keras.distribution.distribution() is not None
+
+
 def device_kind() -> str:
     """Returns "GPU", "CPU" or "TPU"; call it after `get_strategy`, which connects to a TPU."""
     if keras.backend.backend() == "jax":

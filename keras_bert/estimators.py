@@ -10,9 +10,9 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import check_int, from_extra
+from keras_bert.messages import check_int, from_extra, is_missing
 from keras_bert.models.bert_classifier import BertClassifier
-from keras_bert.preprocessing.forms import Examples, is_missing
+from keras_bert.preprocessing.forms import Examples
 from keras_bert.text import numpy_ops
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay

@@ -122,6 +122,13 @@ def check_all_finite(name: str, array: np.ndarray, fix: str) -> None:
     check_values(array, np.isfinite(array), f"{name} must be finite numbers", fix)
 
 
+def is_missing(value: Any) -> bool:
+    """Returns whether a value is None, NaN or pandas' NA or NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
+
+
 def shown(value: object, limit: int = 80) -> str:
     """Returns a value's `repr`, shortened to `limit` characters."""
     return shortened(repr(value), limit)

@@ -9,8 +9,7 @@ import numpy as np
 
 from keras_bert.files.remote import read_text
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import did_you_mean, from_extra, shown
-from keras_bert.preprocessing.forms import is_missing
+from keras_bert.messages import did_you_mean, from_extra, is_missing, shown
 from keras_bert.readers.separated import separated_rows
 
 

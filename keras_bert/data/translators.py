@@ -9,14 +9,13 @@ from typing import Any
 
 import keras
 
-from keras_bert.messages import logger, shown
+from keras_bert.messages import is_missing, logger, shown
 from keras_bert.preprocessing.batches import StreamBatches, alone
 from keras_bert.preprocessing.forms import (
     has_own_batches,
     in_numpy,
     is_dataset,
     is_frame,
-    is_missing,
     is_raw,
     is_single,
     is_text,

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_one_each, shown
+from keras_bert.messages import check_one_each, is_missing, shown
 from keras_bert.preprocessing.batches import Batches, cut_rows
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.checked_numbers import number_array
-from keras_bert.preprocessing.forms import check_each, is_missing, one_each
+from keras_bert.preprocessing.forms import check_each, one_each
 from keras_bert.preprocessing.labels import label_array
 from keras_bert.preprocessing.text_rows import TextRows
 

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.messages import shown
+from keras_bert.messages import is_missing, shown
 
 if TYPE_CHECKING:
     from tensorflow import Tensor
@@ -50,13 +50,6 @@ def is_frame(x: object) -> bool:
 def is_text(value: object) -> bool:
     """Returns whether a value is a string, perhaps of bytes."""
     return isinstance(value, (str, bytes))
-
-
-def is_missing(value: Any) -> bool:
-    """Returns whether a value is None, NaN or pandas' NA or NaT."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
 
 
 def is_iterable(x: Any) -> bool:

@@ -17,20 +17,14 @@ from keras_bert.data.translators import (
     are_rows,
     as_rows,
     first_element,
+    has_own_batches,
     has_rows,
     in_python,
     with_first,
 )
 from keras_bert.messages import shown
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.forms import (
-    has_own_batches,
-    is_dataset,
-    is_frame,
-    is_iterable,
-    is_raw,
-    listed_column,
-)
+from keras_bert.preprocessing.forms import ExampleList, is_dataset, is_frame, is_raw
 
 
 def data_of(
@@ -54,7 +48,7 @@ def data_of(
     extra_names = extra_shapes(task)
     x, *columns = in_python((x, y, sample_weight))
     x = as_rows(x, extra_names)
-    y, sample_weight = map(listed_column, columns)
+    y, sample_weight = map(_listed_column, columns)
     is_stream = False
     if is_iterable(x) or are_rows(x):
         x, first = with_first(x)
@@ -102,6 +96,12 @@ def for_validation(data: Data, batching: Batching, steps: int | None) -> Any:
     return x if y is None else (x, y, sample_weight)
 
 
+def _listed_column(values):
+    """Returns a column of a data set, which can only be iterated over, as a list."""
+    is_column = is_iterable(values) and hasattr(values, "__getitem__")
+    return list(values) if is_column else values
+
+
 def _check_labels_apart(x, y):
     name = getattr(y, "name", None)
     if name is not None and is_frame(x) and name in x.columns:
@@ -109,3 +109,12 @@ def _check_labels_apart(x, y):
         raise ValueError(
             f"The table of texts contains the labels, {name!r}, too: pass table{others[:1]}."
         )
+
+
+def is_iterable(x: Any) -> bool:
+    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
+    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList)
+    is_array = hasattr(x, "dtype") or hasattr(x, "dtypes")
+    if isinstance(x, known) or has_own_batches(x) or is_array:
+        return False
+    return hasattr(x, "__iter__")

@@ -156,8 +156,8 @@ class RawStream(Raw):
 
     def parts(
         self,
-        most: int | None = None,
-        size: int | None = None,
+        most: int | None,
+        size: int,
         num_batches: int | None = None,
         own_sizes: deque[int] | None = None,
     ) -> Iterator[RawExamples]:
@@ -182,7 +182,7 @@ class RawStream(Raw):
 
     def chunks(self):
         self._check_has_end()
-        for part in self.parts(size=_CHUNK):
+        for part in self.parts(None, _CHUNK):
             yield from part.chunks()
 
     def rows_to_predict(self, batch_size, steps, is_whole):
@@ -195,7 +195,7 @@ class RawStream(Raw):
         if is_whole:
             parts = [self.in_memory(most, num_batches)]
         else:
-            # Keras distributes each part anew.
+            # Keras takes a while to distribute a part, however many examples it has.
             size = 32 * _CHUNK if is_distributed(self.task) else _CHUNK
             parts = self.parts(most, size, num_batches)
         for part in parts:

@@ -12,7 +12,6 @@ import keras
 from keras_bert.messages import is_missing, logger, shown
 from keras_bert.preprocessing.batches import StreamBatches, alone
 from keras_bert.preprocessing.forms import (
-    has_own_batches,
     in_numpy,
     is_dataset,
     is_frame,
@@ -313,6 +312,11 @@ def _is_torch_loader(x):
 
 def _packages(x):
     return {base.__module__.partition(".")[0] for base in type(x).__mro__}
+
+
+def has_own_batches(x: object) -> bool:
+    """Returns whether `x` is a `tf.data.Dataset` or a `PyDataset`: a model gets their batches."""
+    return is_dataset(x) or isinstance(x, keras.utils.PyDataset)
 
 
 def rows_of(columns: Mapping) -> list[dict]:

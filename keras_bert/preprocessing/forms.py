@@ -37,11 +37,6 @@ def is_dataset(x: object) -> bool:
     return hasattr(x, "element_spec")
 
 
-def has_own_batches(x: object) -> bool:
-    """Returns whether `x` is a `tf.data.Dataset` or a `PyDataset`: a model gets their batches."""
-    return is_dataset(x) or isinstance(x, keras.utils.PyDataset)
-
-
 def is_frame(x: object) -> bool:
     """Returns whether `x` is a DataFrame of pandas or Polars."""
     return hasattr(x, "columns") and hasattr(x, "dtypes")
@@ -50,15 +45,6 @@ def is_frame(x: object) -> bool:
 def is_text(value: object) -> bool:
     """Returns whether a value is a string, perhaps of bytes."""
     return isinstance(value, (str, bytes))
-
-
-def is_iterable(x: Any) -> bool:
-    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
-    known = (str, bytes, dict, list, tuple, set, frozenset, ExampleList)
-    is_array = hasattr(x, "dtype") or hasattr(x, "dtypes")
-    if isinstance(x, known) or has_own_batches(x) or is_array:
-        return False
-    return hasattr(x, "__iter__")
 
 
 def is_raw(x: Any) -> bool:
@@ -126,12 +112,6 @@ def in_numpy(x: Any) -> Any:
     if isinstance(x, (list, tuple)) or hasattr(x, "to_numpy"):
         return np.asarray(x)
     return x if isinstance(x, np.ndarray) else keras.ops.convert_to_numpy(x)
-
-
-def listed_column(values: Any) -> Any:
-    """Returns a column of a data set, which can only be iterated over, as a list."""
-    is_column = is_iterable(values) and hasattr(values, "__getitem__")
-    return list(values) if is_column else values
 
 
 def one_each(array: np.ndarray) -> np.ndarray:

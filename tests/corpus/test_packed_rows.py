@@ -75,3 +75,8 @@ def test_best_fit_respects_every_bound_and_wastes_little_room():
             assert len(chosen) and list(row[: len(chosen)]) == list(chosen)
             assert lengths[chosen].sum() <= 64 and needed[chosen].sum() <= 12
     assert lengths.sum() / (64 * len(rows)) > 0.98
+
+
+def test_best_fit_takes_the_fullest_row_with_room():
+    rows = best_fit(tf.constant([40, 30, 28, 5]), tf.ones(4, tf.int32), (64, 64, 4))
+    assert rows.numpy().tolist() == [[0, -1, -1, -1], [1, 2, 3, -1]]

@@ -66,7 +66,8 @@ def test_a_loss_of_probabilities_is_refused_with_the_line_to_write(tasks, refuse
             refused(line, classifier, "sgd", loss)
         for loss in (function, {"masked_lm": function}):
             refused(line, pretrainer, "sgd", loss)
-    refused(f"'crossentropy'.*{SPARSE}", classifier, "sgd", "crossentropy")
+    for by_shape in ("crossentropy", "ce"):
+        refused(f"'{by_shape}'.*{SPARSE}", classifier, "sgd", by_shape)
     one_hot = "It takes one-hot labels; with class names or numbers, leave it out"
     refused(one_hot, classifier, "sgd", "binary_crossentropy")
     refused(one_hot, classifier, "sgd", metrics=["auc"])
